@@ -1,0 +1,18 @@
+# One interface target that every target of ours links: warnings, sanitizers, include folders.
+add_library(rowmill_options INTERFACE)
+target_include_directories(rowmill_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+target_compile_options(rowmill_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  # the bits of a result must not depend on which products the compiler fuses
+  -ffp-contract=off)
+target_compile_definitions(rowmill_options INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+if(ROWMILL_SANITIZE)
+  target_compile_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE})
+endif()
+
+# rowmill_room(NAME SOURCES... LINK targets...): a static library of one room.
+function(rowmill_room name)
+  cmake_parse_arguments(A "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  target_link_libraries(${name} PUBLIC rowmill_options ${A_LINK} PRIVATE ${A_PRIVATE_LINK})
+endfunction()

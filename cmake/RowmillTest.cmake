@@ -1,0 +1,33 @@
+# rowmill_test(NAME SOURCES files LINK targets [RANKS 1 2 3] [LABELS labels] [TIMEOUT s])
+# Without RANKS the program runs alone under ctest. With RANKS it links the MPI test main (tests/mpi_main.cpp) and is
+# run once for each number of ranks under mpirun.
+set(ROWMILL_MPI_ENV
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
+function(rowmill_test name)
+  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LINK;RANKS;LABELS" ${ARGN})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE rowmill_options ${A_LINK} GTest::gtest GTest::gmock)
+  target_compile_definitions(${name} PRIVATE ROWMILL_BIN_DIR="${CMAKE_BINARY_DIR}/bin" ROWMILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(ROWMILL_SANITIZE)
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/sanitizer_support.cpp)
+    target_link_options(${name} PRIVATE -rdynamic)
+  endif()
+  if(A_RANKS)
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/mpi_main.cpp)
+    target_link_libraries(${name} PRIVATE MPI::MPI_C)
+    foreach(n ${A_RANKS})
+      add_test(NAME ${name}.${n}ranks COMMAND ${MPIEXEC_EXECUTABLE} -q --oversubscribe -n ${n} $<TARGET_FILE:${name}>)
+      set_tests_properties(${name}.${n}ranks PROPERTIES ENVIRONMENT "${ROWMILL_MPI_ENV}" TIMEOUT ${A_TIMEOUT} LABELS "mpi;${A_LABELS}"
+        PROCESSORS 2 SKIP_RETURN_CODE 77)
+    endforeach()
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ROWMILL_MPI_ENV}" TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
+  endif()
+endfunction()

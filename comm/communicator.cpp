@@ -1,0 +1,2 @@
+#include "comm/communicator.hpp"
+#include "comm/world.hpp"

@@ -1,0 +1,80 @@
+#pragma once
+// Ranks: bulk reductions and a small control plane beside them. All functions are called from one thread, the one that
+// started the World.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/error.hpp"
+#include "core/partial.hpp"
+
+namespace rowmill {
+
+/// What a rank says of itself in its heartbeats: what it is doing, and where. Fixed size, plain.
+struct Heartbeat {
+  enum class Stage : std::int32_t { starting, planning, milling, combining, finishing, writing };
+  Stage stage = Stage::starting;
+  std::int64_t block = -1;  ///< last block given out on this rank, -1 if none
+};
+std::string describe(const Heartbeat& heartbeat);  ///< "milling block 17"
+
+/// A failure of one rank.
+struct Failure {
+  ExitCode code = ExitCode::failed;
+  std::optional<std::int64_t> row;  ///< failures with a row: the smallest row is the one reported
+  std::string message;              ///< one line
+};
+
+/// What poll() found out.
+struct Verdict {
+  bool failed = false;                     ///< some rank has failed: end, and go to agree()
+  std::optional<std::int64_t> before_row;  ///< set if the failure belongs to a row: blocks that begin before it go on
+};
+
+/// The outcome that all ranks agree on.
+struct Agreement {
+  bool ok = true;
+  ExitCode code = ExitCode::ok;
+  int rank = -1;         ///< whose failure is reported
+  std::string message;   ///< empty on ranks other than `rank`
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Combines `count` elements in place over all ranks: i8, i32, i64 by sum, min or max; f64 by min or max. Data may be
+  /// device memory of `backend`; it is ordered behind the queue's work and complete on return. Counts may pass 2^31.
+  /// Throws Error(device) when another rank failed, is late, or is lost (see poll).
+  virtual void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) = 0;
+
+  /// `bytes` of `root` on every rank; sizes may differ before and may pass 2^31. Throws as reduce.
+  virtual void broadcast(std::vector<std::byte>& bytes, int root) = 0;
+
+  /// Each rank's bytes on rank 0, in order of ranks; empty elsewhere. Throws as reduce.
+  virtual std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& bytes) = 0;
+
+  /// To be called every few milliseconds while this rank is busy otherwise: sends and takes in heartbeats and failures.
+  /// If a rank has been silent for longer than the timeout, one rank says so on stderr (which rank, since when, what it
+  /// was doing) and every rank ends with exit code 4 (MPI_Abort): such a call does not return.
+  virtual Verdict poll(const Heartbeat& mine) = 0;
+
+  /// Tells all ranks, at once and without waiting. agree() must follow on every rank.
+  virtual void announce(const Failure& failure) = 0;
+
+  /// Collective: do all ranks go on? If any failed, all get the same answer: the failure with the smallest row, failures
+  /// without a row before those with one, then the lowest rank. Waits for late ranks as poll does.
+  virtual Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) = 0;
+};
+
+/// One rank, no MPI.
+std::unique_ptr<Communicator> make_self_communicator();
+
+}  // namespace rowmill

@@ -1,0 +1,51 @@
+#pragma once
+// From "FILE:/DATASET" to a Source. Metadata is read once, by one rank: plan_input makes a plain plan (bytes that can be
+// broadcast), make_source opens it on every rank without looking at metadata again.
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/source.hpp"
+
+namespace rowmill {
+
+struct InputRequest {
+  std::string input;            ///< "FILE" or "FILE:/DATASET"
+  std::string format = "auto";  ///< "auto", "hdf5", "npy"
+  int row_axis = 0;
+  std::string helper;                          ///< path of the helper program; empty: beside this program
+  std::int64_t memory_limit = 1LL << 30;       ///< of the helper, bytes
+  std::chrono::milliseconds time_limit{60000}; ///< of one answer of the helper
+};
+
+/// "FILE:/DATASET" cut at the last ":/" after which no file of the whole name exists.
+std::pair<std::string, std::string> split_input(const std::string& input);
+
+/// Everything a rank needs to read the source. Throws Error(usage) listing the choices where the data set is not clear,
+/// Error(input) where the file cannot be used.
+std::vector<std::byte> plan_input(const InputRequest& request);
+
+/// Opens the planned source. Throws Error(input). `request` as given to plan_input.
+std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request);
+
+/// For `info`: every data set of the file, one line each, and which would be milled and why.
+struct DatasetLine {
+  std::string path, type, shape, storage;
+  bool numeric = false;      ///< could be milled
+  std::string why_not;       ///< else
+};
+struct FileListing {
+  std::string path, format;
+  std::int64_t bytes = 0;
+  std::vector<DatasetLine> datasets;
+  std::vector<std::string> notes;
+};
+FileListing list_input(const InputRequest& request);
+
+/// Path of a helper program that lies beside this program or in ../libexec/rowmill.
+std::string find_helper(const std::string& name);
+
+}  // namespace rowmill

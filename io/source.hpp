@@ -1,0 +1,75 @@
+#pragma once
+// Sources: something rows can be read from.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/block.hpp"
+
+namespace rowmill {
+
+/// What is known of a source before a row is read.
+struct SourceInfo {
+  std::string path, dataset;  ///< dataset is empty for .npy
+  std::string format;         ///< "hdf5", "npy"
+  std::int64_t rows = 0, columns = 0;
+  ElementType type;           ///< as `read` delivers it
+  std::string stored_type;    ///< as people say it: "float32", "int24", "bool"
+  std::vector<std::int64_t> shape;  ///< of the data set, all axes
+  int row_axis = 0;
+  std::int64_t storage_chunk_rows = 1;  ///< rows of one storage chunk; 1 where there are none
+  std::string storage;        ///< "contiguous", "chunked 1024 x 512, gzip 4 + shuffle", "compact", "virtual", …
+  std::string way;            ///< how it is read: "pread", "storage chunks by pread", "H5Dread in the helper"
+  std::int64_t file_bytes = 0, modified_ns = 0;  ///< modified_ns: since the epoch
+  std::vector<std::string> column_names;         ///< empty if there are none
+  std::vector<std::string> warnings;             ///< each is said once, by rank 0
+};
+
+/// Rows as they lie in the buffer that `Source::read` filled.
+struct SourceRows {
+  Rows rows;
+  std::optional<MaskView> missing;
+};
+
+/// Thread safety: `read` may be called from several threads at once, with different buffers.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual const SourceInfo& info() const = 0;
+
+  /// Bytes that `read` needs for these rows (a bound; the same for every range of equal length in dense sources).
+  virtual std::size_t bytes_for(RowRange rows) const = 0;
+
+  /// Reads the rows (0 <= first, end <= info().rows) into `to`, 64-byte aligned and at least bytes_for(rows) long, and
+  /// says how they lie there. Blocks until they are there. Throws Error(input) naming file, data set and row.
+  virtual SourceRows read(RowRange rows, std::span<std::byte> to) = 0;
+
+  /// Bytes asked of the file so far by this rank, metadata aside.
+  std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
+
+ protected:
+  void count_bytes(std::int64_t bytes) { bytes_read_.fetch_add(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> bytes_read_{0};
+};
+
+/// Sources walked together, aligned by row: the same number of rows each. y and weights may be null; they are dense.
+struct SourceSet {
+  Source* x = nullptr;
+  Source* y = nullptr;
+  Source* weights = nullptr;
+};
+
+/// Throws Error(input) naming both if the rows differ or y or weights is sparse.
+void check_aligned(const SourceSet& sources);
+
+/// A dense source that delivers only the given columns of another, in that order.
+std::unique_ptr<Source> select_columns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns);
+
+}  // namespace rowmill

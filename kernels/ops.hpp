@@ -1,0 +1,80 @@
+#pragma once
+// The list of operations. Views in, queue last; no allocation, no synchronisation: a call returns when the work is
+// queued. Buffers are device memory of the backend that the Ops was made for, and must live until the work is done.
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "core/backend.hpp"
+#include "core/binned.hpp"
+#include "core/block.hpp"
+
+namespace rowmill {
+
+/// Precision of products inside a block. Sums across slabs and blocks are fp64 or wider in each.
+enum class Precision : std::uint8_t { fp64, fp32 };
+std::string name_of(Precision precision);
+
+/// Per column: the working value is (x - shift) * scale, computed in fp64. Null pointers mean 0 and 1.
+struct ColumnMap {
+  const double* shift = nullptr;
+  const double* scale = nullptr;
+};
+
+/// Moments of one block, `columns` entries each, overwritten. sum and second are of the working values (x - shift) *
+/// scale that are not missing; min and max of the stored values that are not missing (+inf, -inf if there are none).
+struct ColumnMoments {
+  std::int64_t* count = nullptr;    ///< values that are not missing
+  std::int64_t* missing = nullptr;
+  double* sum = nullptr;
+  double* second = nullptr;         ///< sum of squares of the working values
+  double* min = nullptr;
+  double* max = nullptr;
+};
+
+constexpr std::int64_t nothing_missing = std::numeric_limits<std::int64_t>::max();
+
+class Ops {
+ public:
+  virtual ~Ops() = default;
+  virtual Backend& backend() = 0;
+
+  /// Looks a block over. *first_missing = min(*first_missing, row * columns + column) over missing values (NaN in
+  /// floating types, or set in the mask), row counted from the source's row 0. *inexact = max(*inexact, 1) if an integer
+  /// has no exact double.
+  virtual void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inexact, Queue queue) = 0;
+
+  virtual void column_moments(const Block& block, ColumnMap map, ColumnMoments out, Queue queue) = 0;
+
+  /// For each column the finite stored value that is nearest to target (the smaller of two), or 0 if there is none.
+  virtual void nearest_values(const Block& block, const double* targets, double* out, Queue queue) = 0;
+
+  /// Bytes of scratch that cross_product needs for blocks of this type and width.
+  virtual std::size_t cross_product_scratch(ElementType type, std::int64_t columns, Precision precision) const = 0;
+
+  /// The lower triangle of WᵀW, W the block's working values (x - shift) * scale, packed by rows: entry (i, j), j <= i,
+  /// at i (i + 1) / 2 + j; fp64, overwritten. Missing values are NaN in W. In fp32, W is rounded to float32, products
+  /// run in slabs of at most `slab_rows` rows that are added in fp64, and a slab in which a column's greatest magnitude
+  /// is not 0 nor in [2^-50, 2^50] is done in fp64.
+  virtual void cross_product(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed,
+                             Queue queue) = 0;
+
+  /// acc[i] += values[i], order-free.
+  virtual void add_binned(BinnedView acc, const double* values, Queue queue) = 0;
+  virtual void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) = 0;
+  virtual void keep_min(double* acc, const double* values, std::int64_t count, Queue queue) = 0;
+  virtual void keep_max(double* acc, const double* values, std::int64_t count, Queue queue) = 0;
+};
+
+/// Rows of one fp32 accumulation chain: the a-priori bound (slab_rows + 3) 2^-24 = 2.31e-5 is below the default --rtol.
+constexpr std::int64_t slab_rows = 384;
+constexpr double fp32_product_bound = static_cast<double>(slab_rows + 3) / 16777216.0;
+
+/// Host kernels; `backend` is a host backend and outlives the Ops.
+std::unique_ptr<Ops> make_host_ops(Backend& backend);
+
+/// "Intel Xeon …, OpenBLAS 0.3.21 SkylakeX": what the bits of host results depend on besides the build.
+std::string host_device_name();
+
+}  // namespace rowmill

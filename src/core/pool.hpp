@@ -1,0 +1,39 @@
+#pragma once
+// Pooled memory, reused, with counts and high-water marks. First touch of memory is dear: nothing is given back to the
+// system before the pool dies.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace rowmill {
+
+/// Thread safe. Buffers of 2 MiB and more are 2 MiB aligned and ask for huge pages; smaller ones are 64-byte aligned.
+class MemoryPool {
+ public:
+  MemoryPool() = default;
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+  ~MemoryPool();
+
+  /// Throws Error(failed) naming the size if there is no memory.
+  void* allocate(std::size_t bytes);
+  void release(void* memory, std::size_t bytes) noexcept;
+
+  MemoryUse use() const;
+  /// How many times the system was asked for memory.
+  std::int64_t system_allocations() const;
+
+ private:
+  static std::size_t rounded(std::size_t bytes);
+
+  mutable std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> free_;
+  MemoryUse use_;
+  std::int64_t system_allocations_ = 0;
+};
+
+}  // namespace rowmill

@@ -1,0 +1,80 @@
+#pragma once
+// A job: what is computed. One file a job; registry.cpp is the one list.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/block.hpp"
+#include "core/partial.hpp"
+#include "core/result.hpp"
+#include "kernels/ops.hpp"
+
+namespace rowmill {
+
+enum class Missing : std::uint8_t { error, propagate, skip };
+
+/// The options that jobs look at, as resolved: the same on every rank.
+struct JobOptions {
+  int ddof = 1;
+  Missing missing = Missing::error;
+  Precision precision = Precision::fp64;
+  double rtol = 3e-5;
+};
+
+/// The shape of what is milled.
+struct JobInput {
+  std::int64_t rows = 0, columns = 0;
+  ElementType type;
+};
+
+/// What a job knows before a pass besides its options: the same on every rank, broadcast from rank 0, saved in
+/// checkpoints.
+struct State {
+  int pass = 0;
+  std::map<std::string, std::vector<double>> arrays;
+
+  std::vector<std::byte> serialise() const;
+  static State deserialise(std::span<const std::byte> bytes);  ///< throws Error(input)
+};
+
+enum class Next { done, pass_again };
+
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  /// Bytes of input that a block should have, if --block-rows does not say; and rows at least.
+  virtual std::int64_t preferred_block_bytes() const { return 1 << 20; }
+  virtual std::int64_t preferred_block_rows() const { return 256; }
+
+  /// What each lane sums, and its scratch.
+  virtual PartialLayout layout(const Ops& ops) const = 0;
+
+  /// A job's output with one line a row, if it has one.
+  virtual std::optional<RowOutput> row_output() const { return std::nullopt; }
+
+  /// Rank 0, before the first pass: a look at the source's first milled block, to choose shifts. `lane` is a lane's partial
+  /// for use as scratch; waits for its queue.
+  virtual void pilot(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue) = 0;
+
+  /// Every rank, before each pass: what rank 0 decided.
+  virtual void begin_pass(const State& state) = 0;
+
+  /// Every lane, before its first block of a pass: constants into the lane's scratch.
+  virtual void prepare(PartialView lane, Ops& ops, Queue queue) const = 0;
+
+  /// Local and asynchronous; called by several lanes at once, each with its own partial.
+  virtual void accumulate(const Block& block, PartialView lane, Ops& ops, Queue queue) const = 0;
+
+  /// Rank 0, after the combine: results into the sink, or what the next pass needs into the state.
+  virtual Next finish(HostPartial& global, State& state, ResultSink& sink) = 0;
+};
+
+std::unique_ptr<Job> make_job(const std::string& name, const JobInput& input, const JobOptions& options);
+std::vector<std::string> job_names();
+
+}  // namespace rowmill

@@ -1,0 +1,1 @@
+#include "pipeline/block_pipeline.hpp"
