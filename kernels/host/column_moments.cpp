@@ -1,13 +1,11 @@
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "kernels/host/kernels.hpp"
 #include "kernels/host/read_tile.hpp"
 #include "kernels/host/simd.hpp"
+#include "kernels/host/strip.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/host/column_moments.cpp"
@@ -15,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/host/load-inl.hpp"
+#include "kernels/host/strip-inl.hpp"
 
 // Sums run over tiles of rows and strips of 16 columns, tiles are added within groups of rows, and groups are added to
 // the result: a chain of additions has hundreds of links where a plain loop has a million. Rows of fewer than 64
@@ -26,7 +25,7 @@
 namespace rowmill::host {
 namespace {
 
-constexpr std::int64_t strip = 16, window = 64;
+constexpr std::int64_t window = 64;  ///< columns of neighbouring strips that are walked together
 
 /// How rows are cut up.
 struct Cut {
@@ -42,23 +41,9 @@ Cut cut_of(std::int64_t columns) {
   return {fold, tile, std::clamp(rows / tile * tile, tile, std::int64_t{4096})};
 }
 
-/// What is known of a strip; lanes are columns.
-struct StripSums {
-  double sum[strip] = {}, second[strip] = {}, missing[strip] = {}, min[strip], max[strip];
-  std::int64_t rows = 0;
-
-  StripSums() {
-    std::fill_n(min, strip, std::numeric_limits<double>::infinity());
-    std::fill_n(max, strip, -std::numeric_limits<double>::infinity());
-  }
-};
-
-struct StripMap {
-  double shift[strip], scale[strip];
-};
-
 StripMap strip_map(const ColumnMap& map, std::int64_t first, std::int64_t width, std::int64_t columns) {
   StripMap result;
+  result.scaled = map.scale != nullptr;
   for (std::int64_t lane = 0; lane < strip; ++lane) {
     const std::int64_t column = (first + std::min(lane, width - 1)) % columns;
     result.shift[lane] = map.shift == nullptr ? 0.0 : map.shift[column];
@@ -89,78 +74,24 @@ HWY_BEFORE_NAMESPACE();
 namespace rowmill::host::HWY_NAMESPACE {
 namespace {
 
-template <typename T>
-constexpr bool may_be_nan = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                            std::is_same_v<T, hwy::float16_t> || std::is_same_v<T, hwy::bfloat16_t>;
-
-/// A strip of at most 64 rows as they lie; `ahead` elements further on is what will be wanted next.
-template <typename T>
-struct StripRows {
-  const T* data;
-  std::int64_t stride, rows, ahead;
-};
-
-/// Adds one vector's lanes of a tile to `sums`. With kMasked, NaN are skipped and counted; without, the return value
-/// says whether one was met (`sums` is then left alone).
-template <bool kMasked, typename T>
-HWY_INLINE bool tile_lanes(const StripRows<T>& rows, const StripMap& map, std::size_t lane, StripSums& sums) {
-  const Doubles d;
-  const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
-  const auto shift = hn::LoadU(d, map.shift + lane), scale = hn::LoadU(d, map.scale + lane);
-  auto sum = hn::Zero(d), second = hn::Zero(d), missing = hn::Zero(d);
-  auto min = infinity, max = hn::Neg(infinity);
-  auto nan = hn::IsNaN(sum);
-  for (std::int64_t i = 0; i < rows.rows; ++i) {
-    const T* const from = rows.data + i * rows.stride + lane;
-    if (lane == 0 && rows.ahead != 0) hwy::Prefetch(from + rows.ahead);
-    const auto x = load_doubles(d, from);
-    auto w = hn::Mul(hn::Sub(x, shift), scale);
-    if constexpr (kMasked) {
-      const auto missed = hn::IsNaN(x);
-      w = hn::IfThenZeroElse(missed, w);
-      missing = hn::Add(missing, hn::IfThenElseZero(missed, hn::Set(d, 1.0)));
-      min = hn::Min(min, hn::IfThenElse(missed, infinity, x));
-      max = hn::Max(max, hn::IfThenElse(missed, hn::Neg(infinity), x));
-    } else {
-      if constexpr (may_be_nan<T>) nan = hn::Or(nan, hn::IsNaN(x));
-      min = hn::Min(min, x);
-      max = hn::Max(max, x);
-    }
-    sum = hn::Add(sum, w);
-    second = hn::MulAdd(w, w, second);
-  }
-  if (may_be_nan<T> && !kMasked && !hn::AllFalse(d, nan)) return true;
-  hn::StoreU(hn::Add(hn::LoadU(d, sums.sum + lane), sum), d, sums.sum + lane);
-  hn::StoreU(hn::Add(hn::LoadU(d, sums.second + lane), second), d, sums.second + lane);
-  hn::StoreU(hn::Add(hn::LoadU(d, sums.missing + lane), missing), d, sums.missing + lane);
-  hn::StoreU(hn::Min(hn::LoadU(d, sums.min + lane), min), d, sums.min + lane);
-  hn::StoreU(hn::Max(hn::LoadU(d, sums.max + lane), max), d, sums.max + lane);
-  return false;
-}
-
-template <typename T>
-HWY_INLINE void add_tile(const StripRows<T>& rows, const StripMap& map, StripSums& sums) {
-  for (std::size_t lane = 0; lane < strip; lane += hn::Lanes(Doubles())) {
-    if (tile_lanes<false>(rows, map, lane, sums)) tile_lanes<true>(rows, map, lane, sums);
-  }
-  sums.rows += rows.rows;
-}
-
 /// rows × width elements as they lie, width a multiple of 16; element j of a row belongs to column j % columns.
 template <typename T>
 void plain_moments(const MatrixView<const T>& x, std::int64_t columns, const ColumnMap& map, const ColumnMoments& out) {
   const Cut cut = cut_of(columns);
   for (std::int64_t first = 0; first < x.rows; first += cut.group_rows) {
     const std::int64_t end = std::min(x.rows, first + cut.group_rows);
-    const std::int64_t ahead = end + cut.group_rows <= x.rows ? cut.group_rows * x.stride : 0;
-    for (std::int64_t column = 0; column < x.cols; column += strip) {
-      const StripMap strip_values = strip_map(map, column, strip, columns);
-      StripSums sums;
+    for (std::int64_t column = 0; column < x.cols; column += window) {
+      const std::int64_t strips = std::min(window, x.cols - column) / strip;
+      StripMap maps[window / strip];
+      StripSums sums[window / strip];
+      for (std::int64_t s = 0; s < strips; ++s) maps[s] = strip_map(map, column + s * strip, strip, columns);
       for (std::int64_t row = first; row < end; row += cut.tile_rows) {
         const std::int64_t rows = std::min(cut.tile_rows, end - row);
-        add_tile(StripRows<T>{x.row(row) + column, x.stride, rows, ahead}, strip_values, sums);
+        for (std::int64_t s = 0; s < strips; ++s) {
+          add_tile(StripRows<T>{x.row(row) + column + s * strip, x.stride, rows}, maps[s], sums[s]);
+        }
       }
-      add_strip(sums, column, strip, columns, out);
+      for (std::int64_t s = 0; s < strips; ++s) add_strip(sums[s], column + s * strip, strip, columns, out);
     }
   }
 }
@@ -177,13 +108,16 @@ void tiled_moments(const Block& block, const Tile& part, const ColumnMap& map, c
     for (std::int64_t column = part.first_column; column < end_column; column += window) {
       const std::int64_t width = std::min(window, end_column - column);
       std::fill_n(buffer, most_rows * window, 0.0);
+      StripMap maps[window / strip];
       StripSums sums[window / strip];
+      for (std::int64_t s = 0; s * strip < width; ++s) {
+        maps[s] = strip_map(map, column + s * strip, std::min(strip, width - s * strip), columns);
+      }
       for (std::int64_t row = first; row < end; row += cut.tile_rows) {
         const std::int64_t rows = std::min(cut.tile_rows, end - row);
         read_tile(block, {row, rows, column, width}, buffer, window);
         for (std::int64_t s = 0; s * strip < width; ++s) {
-          const StripMap strip_values = strip_map(map, column + s * strip, std::min(strip, width - s * strip), columns);
-          add_tile(StripRows<double>{buffer + s * strip, window, rows, 0}, strip_values, sums[s]);
+          add_tile(StripRows<double>{buffer + s * strip, window, rows}, maps[s], sums[s]);
         }
       }
       for (std::int64_t s = 0; s * strip < width; ++s) {
@@ -207,7 +141,7 @@ void tiled_folded_moments(const Block& block, std::int64_t folded, const ColumnM
       read_tile(block, {row * cut.folded_rows, rows * cut.folded_rows, 0, columns}, buffer, columns);
       for (std::int64_t s = 0; s < columns; ++s) {
         const StripMap strip_values = strip_map(map, s * strip, strip, columns);
-        add_tile(StripRows<double>{buffer + s * strip, width, rows, 0}, strip_values, sums[s]);
+        add_tile(StripRows<double>{buffer + s * strip, width, rows}, strip_values, sums[s]);
       }
     }
     for (std::int64_t s = 0; s < columns; ++s) add_strip(sums[s], s * strip, strip, columns, out);
