@@ -14,6 +14,15 @@ herr_t keep_description(unsigned, const H5E_error2_t* entry, void* text) {
   return 0;
 }
 
+/// Of a failed system call HDF5 tells more than people want to know; the system's own words are quoted in it.
+std::string plain_reason(const std::string& reason) {
+  const std::string mark = "error message = '";
+  const auto start = reason.find(mark);
+  if (start == std::string::npos) return reason;
+  const auto first = start + mark.size();
+  return reason.substr(first, reason.find('\'', first) - first);
+}
+
 H5Handle text_type() {
   H5Handle type = h5_own(H5Tcopy(H5T_C_S1), "string type");
   h5_check(H5Tset_size(type.get(), H5T_VARIABLE), "string type");
@@ -68,7 +77,7 @@ void h5_check(std::int64_t result, const std::string& what) {
   if (result >= 0) return;
   std::string reason = "HDF5 gives no reason";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_description, &reason);
-  throw Error(ExitCode::failed, "cannot write " + what + ": " + reason);
+  throw Error(ExitCode::failed, "cannot write " + what + ": " + plain_reason(reason));
 }
 
 H5Handle h5_own(hid_t id, const std::string& what) {
