@@ -99,7 +99,7 @@ int run_command(const CommandLine& line, World& world) {
   }
   if (line.command == "info") {
     return run_on_first_rank(world, [&] {
-      World alone = World::alone();
+      World alone = World::single();
       return describe_input(line, alone);
     });
   }
@@ -117,7 +117,9 @@ int main_of_rank(int argc, char** argv) {
   try {
     World world(argc, argv, line.run.timeout);
     start_log(line.log_level, world.rank(), world.size());
-    return world.leave(run_command(line, world));
+    const int exit_code = run_command(line, world);
+    std::fflush(stdout);  // launchers end all ranks when the first ends with an error
+    return exit_code;
   } catch (const Error& error) {
     spdlog::error(error.what());
     return static_cast<int>(error.code());

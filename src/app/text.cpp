@@ -16,9 +16,13 @@ namespace {
 constexpr std::size_t shown_columns = 12;
 
 std::string grouped(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t k = 0; k < digits.size(); ++k) {
+    if (k > 0 && (digits.size() - k) % 3 == 0) text += ',';
+    text += digits[k];
+  }
+  return text;
 }
 
 std::string column_name(const RunReport& report, std::size_t column) {

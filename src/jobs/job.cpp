@@ -10,11 +10,13 @@ namespace {
 
 constexpr std::uint64_t state_magic = 0x31455441'54534d52;  // "RMSTATE1"
 
-template <typename T>
-void put(std::vector<std::byte>& bytes, const T& value) {
-  const auto* from = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), from, from + sizeof value);
+void put(std::vector<std::byte>& bytes, const void* from, std::size_t count) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + count);
+  if (count > 0) std::memcpy(bytes.data() + at, from, count);
 }
+
+void put(std::vector<std::byte>& bytes, std::uint64_t value) { put(bytes, &value, sizeof value); }
 
 class Reader {
  public:
@@ -43,15 +45,13 @@ class Reader {
 std::vector<std::byte> State::serialise() const {
   std::vector<std::byte> bytes;
   put(bytes, state_magic);
-  put(bytes, std::int64_t{pass});
-  put(bytes, std::uint64_t{arrays.size()});
+  put(bytes, static_cast<std::uint64_t>(pass));
+  put(bytes, arrays.size());
   for (const auto& [name, values] : arrays) {
-    put(bytes, std::uint64_t{name.size()});
-    put(bytes, std::uint64_t{values.size()});
-    const auto text = std::as_bytes(std::span(name));
-    bytes.insert(bytes.end(), text.begin(), text.end());
-    const auto numbers = std::as_bytes(std::span(values));
-    bytes.insert(bytes.end(), numbers.begin(), numbers.end());
+    put(bytes, name.size());
+    put(bytes, values.size());
+    put(bytes, name.data(), name.size());
+    put(bytes, values.data(), values.size() * sizeof(double));
   }
   return bytes;
 }
@@ -60,7 +60,7 @@ State State::deserialise(std::span<const std::byte> bytes) {
   Reader reader(bytes);
   if (reader.take<std::uint64_t>() != state_magic) throw Error(ExitCode::input, "saved state is not rowmill's");
   State state;
-  state.pass = static_cast<int>(reader.take<std::int64_t>());
+  state.pass = static_cast<int>(reader.take<std::uint64_t>());
   const auto arrays = reader.take<std::uint64_t>();
   for (std::uint64_t i = 0; i < arrays; ++i) {
     const auto name_bytes = reader.take<std::uint64_t>();

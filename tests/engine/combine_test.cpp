@@ -7,10 +7,17 @@
 #include <random>
 
 #include "comm/world.hpp"
-#include "support/mpi_test.hpp"
 
 namespace rowmill {
 namespace {
+
+class CombineRanks : public testing::Test {
+ protected:
+  int argc_ = 0;
+  char** argv_ = nullptr;
+  World world_{argc_, argv_, std::chrono::seconds(20)};
+  Communicator& ranks_ = world_.communicator();
+};
 
 PartialLayout test_layout() {
   PartialLayout layout;
@@ -41,15 +48,14 @@ void add_term(HostPartial& partial, std::int64_t k) {
   view.f64("high")[0] = std::max(view.f64("high")[0], static_cast<double>(k));
 }
 
-TEST(CombineRanks, OfTermsDealtAmongRanks_GivesTheBitsOfOneRank) {
-  Communicator& ranks = test::communicator();
+TEST_F(CombineRanks, OfTermsDealtAmongRanks_GivesTheBitsOfOneRank) {
   constexpr std::int64_t terms = 23;
   HostPartial alone(test_layout()), mine(test_layout());
   for (std::int64_t k = 0; k < terms; ++k) {
     add_term(alone, k);
-    if (k % ranks.size() == ranks.rank()) add_term(mine, k);
+    if (k % ranks_.size() == ranks_.rank()) add_term(mine, k);
   }
-  combine_ranks(mine, ranks);
+  combine_ranks(mine, ranks_);
   EXPECT_EQ(mine.integers("n"), alone.integers("n"));
   EXPECT_EQ(mine.integers("first"), alone.integers("first"));
   EXPECT_EQ(mine.doubles("low"), alone.doubles("low"));
@@ -60,9 +66,9 @@ TEST(CombineRanks, OfTermsDealtAmongRanks_GivesTheBitsOfOneRank) {
   EXPECT_EQ(a[2], std::numeric_limits<double>::infinity());
 }
 
-TEST(CombineRanks, OfNothing_IsNothing) {
+TEST_F(CombineRanks, OfNothing_IsNothing) {
   HostPartial mine(test_layout());
-  combine_ranks(mine, test::communicator());
+  combine_ranks(mine, ranks_);
   EXPECT_EQ(mine.sums("sum"), std::vector<double>(1001, 0.0));
   EXPECT_EQ(mine.integers("first")[0], std::numeric_limits<std::int64_t>::max());
 }

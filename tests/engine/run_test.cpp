@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
-#include "support/files.hpp"
-#include "support/reference.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/reference.hpp"
 
 namespace rowmill {
 namespace {
@@ -30,7 +30,7 @@ class EngineRun : public testing::TestWithParam<const char*> {
   }
 
   RunReport mill(const RunOptions& chosen) {
-    World world = World::alone();
+    World world = World::single();
     return run(chosen, world);
   }
   RunReport mill(const std::string& job, const std::string& input) { return mill(options(job, input)); }
@@ -53,7 +53,7 @@ class EngineRun : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, EngineRun, testing::Values("host-async", "host"),
-                         [](const auto& info) { return std::string(info.param) == "host" ? "Inline" : "Async"; });
+                         [](const auto& of) { return std::string(of.param) == "host" ? "Inline" : "Async"; });
 
 TEST_P(EngineRun, Stats_OfManyFloat32Ones_AreExact) {
   Matrix<float> x(1 << 25, 1);

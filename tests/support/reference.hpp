@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "support/files.hpp"
+#include "tests/support/files.hpp"
 
 namespace rowmill::test {
 
