@@ -49,7 +49,6 @@ haddr_t file_number(hid_t object) {
 Id open_file(const std::string& path) {
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access list");
   must(H5Pset_fapl_sec2(access), "file driver");
-  must(H5Pset_fclose_degree(access, H5F_CLOSE_STRONG), "close degree");
   return Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "HDF5 cannot open the file");
 }
 
