@@ -15,6 +15,6 @@ echo "\$ rowmill generate demo.h5:/X --shape 500000x24 --chunk 8192x24 --seed 1 
 "$rowmill" generate "$demo/demo.h5:/X" --shape 500000x24 --type float32 --chunk 8192x24 --seed 1 --rank 5 --noise 1 --overwrite
 echo
 echo "\$ rowmill cov demo.h5:/X -o cov.h5"
-"$rowmill" cov "$demo/demo.h5:/X" -o "$demo/cov.h5" --threads "$(nproc)" --overwrite
+"$rowmill" cov "$demo/demo.h5:/X" -o "$demo/cov.h5" --overwrite
 echo
 echo "The data set is $demo/demo.h5, the result is $demo/cov.h5"
