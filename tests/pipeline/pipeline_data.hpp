@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <random>
 #include <span>
 #include <string>
@@ -103,6 +104,7 @@ struct PipelineData {
 struct BackendKind {
   const char* name;
   std::unique_ptr<Backend> (*make)();
+  friend void PrintTo(const BackendKind& kind, std::ostream* out) { *out << kind.name; }
 };
 inline const BackendKind kBackends[] = {
     {"inline", &make_host_backend},
