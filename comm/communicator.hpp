@@ -30,6 +30,16 @@ struct Failure {
   std::string message;              ///< one line
 };
 
+/// True if `a` is reported rather than `b`: failures without a row before those with one, then the smaller row.
+bool precedes(const Failure& a, const Failure& b);
+
+/// Thrown by reduce, broadcast and gather when a failure was announced, here or elsewhere, or a rank has left: nothing to
+/// print, go to agree().
+class PeerFailed : public Error {
+ public:
+  PeerFailed() : Error(ExitCode::device, "another rank failed") {}
+};
+
 /// What poll() found out.
 struct Verdict {
   bool failed = false;                     ///< some rank has failed: end, and go to agree()
@@ -52,7 +62,8 @@ class Communicator {
 
   /// Combines `count` elements in place over all ranks: i8, i32, i64 by sum, min or max; f64 by min or max. Data may be
   /// device memory of `backend`; it is ordered behind the queue's work and complete on return. Counts may pass 2^31.
-  /// Throws Error(device) when another rank failed, is late, or is lost (see poll).
+  /// Throws PeerFailed when a failure was announced: the data are undefined then. A rank that goes silent meanwhile ends
+  /// the program (see poll). Throws std::invalid_argument for other kinds. With count 0 nothing is exchanged.
   virtual void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) = 0;
 
   /// `bytes` of `root` on every rank; sizes may differ before and may pass 2^31. Throws as reduce.
@@ -62,15 +73,20 @@ class Communicator {
   virtual std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& bytes) = 0;
 
   /// To be called every few milliseconds while this rank is busy otherwise: sends and takes in heartbeats and failures.
+  /// Cheap: looks at the clock, and works about once a millisecond. A rank that does not call it (nor waits in another
+  /// function of this class) for the timeout counts as silent, whatever it is doing.
   /// If a rank has been silent for longer than the timeout, one rank says so on stderr (which rank, since when, what it
   /// was doing) and every rank ends with exit code 4 (MPI_Abort): such a call does not return.
   virtual Verdict poll(const Heartbeat& mine) = 0;
 
-  /// Tells all ranks, at once and without waiting. agree() must follow on every rank.
+  /// Tells all ranks, at once and without waiting. agree() must follow on every rank. Of several failures announced on one
+  /// rank the one that precedes the others counts.
   virtual void announce(const Failure& failure) = 0;
 
   /// Collective: do all ranks go on? If any failed, all get the same answer: the failure with the smallest row, failures
-  /// without a row before those with one, then the lowest rank. Waits for late ranks as poll does.
+  /// without a row before those with one, then the lowest rank. Waits for late ranks as poll does. A failure that this rank
+  /// announced counts even if `mine` is empty. Afterwards the failures are forgotten and the communicator can be used on.
+  /// A rank whose World ends while others agree counts as failed (code 1, no message).
   virtual Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) = 0;
 };
 

@@ -8,14 +8,21 @@
 
 namespace rowmill {
 
+class ControlPlane;
+
 class World {
  public:
-  /// Starts MPI (funneled) if the environment shows a launcher (OMPI_COMM_WORLD_SIZE, PMIX_RANK, PMI_RANK, …), else is
-  /// alone. `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device).
+  /// Starts MPI (funneled) if the environment shows a launcher (OMPI_COMM_WORLD_SIZE, PMIX_RANK, PMI_RANK), else is
+  /// alone. If MPI has been started already it is used, and left running in the end. Collective over all ranks.
+  /// `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device).
   World(int& argc, char**& argv, std::chrono::milliseconds timeout);
+  /// One rank, whatever the environment says; MPI is left alone.
+  static World single() { return World(make_self_communicator()); }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
-  /// Finalises MPI, if all ranks come to it; after a failure that was agreed on this is so.
+  /// Waits until all ranks end their World, then finalises MPI. Transfers that were abandoned after a failure do no harm.
+  /// If a rank comes here while others still work (an error that was not agreed on), they are told that it failed.
+  /// What is to be printed should be printed before: launchers end all ranks when the first exits with an error.
   ~World();
 
   int rank() const { return communicator_->rank(); }
@@ -24,11 +31,15 @@ class World {
   int local_size() const { return local_size_; }
   int nodes() const { return nodes_; }
   Communicator& communicator() { return *communicator_; }
+  bool alone() const { return size() == 1; }
   void set_timeout(std::chrono::milliseconds timeout);
 
  private:
+  explicit World(std::unique_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+
   std::unique_ptr<Communicator> communicator_;
   int local_rank_ = 0, local_size_ = 1, nodes_ = 1;
+  ControlPlane* control_ = nullptr;  // owned by communicator_; null where there is one rank
   bool started_mpi_ = false;
 };
 

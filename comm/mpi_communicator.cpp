@@ -1,0 +1,278 @@
+#include "comm/mpi_communicator.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "comm/backoff.hpp"
+#include "comm/control_plane.hpp"
+#include "comm/mpi_error.hpp"
+#include "comm/reducible.hpp"
+
+namespace rowmill {
+namespace {
+
+// MPI counts are ints, and pieces of this size let the control plane be looked at between them.
+constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
+constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
+
+MPI_Datatype mpi_type(ElementKind kind) {
+  switch (kind) {
+    case ElementKind::i8:
+      return MPI_INT8_T;
+    case ElementKind::i32:
+      return MPI_INT32_T;
+    case ElementKind::i64:
+      return MPI_INT64_T;
+    default:
+      return MPI_DOUBLE;
+  }
+}
+
+MPI_Op mpi_op(Combine how) {
+  if (how == Combine::min) return MPI_MIN;
+  return how == Combine::max ? MPI_MAX : MPI_SUM;
+}
+
+/// Staging memory where the host cannot reach the data.
+class Staging {
+ public:
+  Staging(Backend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {
+    if (!backend.unified() && bytes > 0) data_ = static_cast<std::byte*>(backend.allocate_staging(bytes));
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    if (data_ != nullptr) backend_.release_staging(data_, bytes_);
+  }
+
+  std::byte* data() const { return data_; }  ///< null where none is needed
+
+ private:
+  Backend& backend_;
+  std::size_t bytes_;
+  std::byte* data_ = nullptr;
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  explicit MpiCommunicator(std::chrono::milliseconds timeout) : control_(timeout) {
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &origin_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(origin_, MPI_ERRORS_RETURN);
+    check_mpi(MPI_Comm_dup(origin_, &data_), "MPI_Comm_dup");
+  }
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  ~MpiCommunicator() override {
+    try {
+      control_.leave();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rowmill[%d]: error: %s\n", rank(), error.what());
+      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
+    }
+    // A communicator on which transfers were abandoned cannot be freed; MPI_Finalize takes it along.
+    if (!renewed_) {
+      MPI_Comm_free(&data_);
+      MPI_Comm_free(&origin_);
+    }
+  }
+
+  int rank() const override { return control_.rank(); }
+  int size() const override { return control_.size(); }
+  ControlPlane& control() { return control_; }
+
+  void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) override;
+  void broadcast(std::vector<std::byte>& bytes, int root) override;
+  std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& bytes) override;
+
+  Verdict poll(const Heartbeat& mine) override {
+    control_.set_heartbeat(mine);
+    control_.poll();
+    return control_.verdict();
+  }
+
+  void announce(const Failure& failure) override { control_.announce(failure); }
+
+  Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) override {
+    control_.set_heartbeat(heartbeat);
+    Agreement agreement = control_.agree(mine);
+    if (!agreement.ok) renew();
+    return agreement;
+  }
+
+ private:
+  /// A transfer that will never complete, because a rank went to agree() instead, and the memory that MPI may still use.
+  struct Abandoned {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::vector<std::byte> memory;
+  };
+
+  void begin() {
+    control_.begin_transfer();
+    if (control_.hopeless()) throw PeerFailed();
+  }
+
+  /// Starts a transfer out of or into piece_ and completes it, or gives both up.
+  template <typename Start>
+  void transfer(const Start& start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(start(&request), "starting a transfer");
+    if (complete(request)) return;
+    abandoned_.push_back({request, std::exchange(piece_, {})});
+    throw PeerFailed();
+  }
+
+  bool complete(MPI_Request& request);
+  void wait_for_queue(Backend& backend, Queue queue);
+  void broadcast_piece(std::byte* bytes, std::int64_t count, int root);
+  void send_piece(const std::byte* bytes, std::int64_t count);
+  void receive_piece(std::byte* bytes, std::int64_t count, int from);
+  void renew();
+
+  std::vector<std::byte>& piece(std::int64_t bytes) {
+    if (static_cast<std::int64_t>(piece_.size()) < bytes) piece_.resize(static_cast<std::size_t>(bytes));
+    return piece_;
+  }
+
+  ControlPlane control_;
+  MPI_Comm origin_ = MPI_COMM_NULL;  // only to make data_ from; nothing is ever abandoned on it
+  MPI_Comm data_ = MPI_COMM_NULL;
+  std::vector<std::byte> piece_;
+  std::vector<Abandoned> abandoned_;
+  bool renewed_ = false;
+};
+
+/// Waits for the request while the control plane works. False, with the request still open, if it will not complete.
+bool MpiCommunicator::complete(MPI_Request& request) {
+  for (Backoff backoff;; backoff.pause()) {
+    int done = 0;
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return true;
+    control_.poll();
+    if (control_.hopeless()) return false;
+  }
+}
+
+/// The work before may be long: the control plane must not stand still meanwhile.
+void MpiCommunicator::wait_for_queue(Backend& backend, Queue queue) {
+  const Event reached = backend.record(queue);
+  for (Backoff backoff; !backend.reached(reached); backoff.pause()) {
+    control_.poll();
+    if (control_.hopeless()) throw PeerFailed();
+  }
+  backend.wait_host(reached);
+}
+
+void MpiCommunicator::reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how,
+                             Queue queue) {
+  check_reducible(kind, how, count);
+  begin();
+  wait_for_queue(backend, queue);
+  const auto width = static_cast<std::int64_t>(reducible_bytes(kind));
+  const Staging staging(backend, static_cast<std::size_t>(std::min(count, piece_elements) * width));
+  for (std::int64_t done = 0; done < count; done += piece_elements) {
+    const std::int64_t elements = std::min(piece_elements, count - done);
+    const auto bytes = static_cast<std::size_t>(elements * width);
+    std::byte* const place = static_cast<std::byte*>(data) + done * width;
+    std::byte* const memory = piece(elements * width).data();
+    std::byte* const host = staging.data() == nullptr ? place : staging.data();
+    if (host != place) {
+      backend.copy(host, place, bytes, queue);
+      backend.wait_host(backend.record(queue));
+    }
+    std::memcpy(memory, host, bytes);
+    transfer([&](MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, memory, static_cast<int>(elements), mpi_type(kind), mpi_op(how), data_,
+                            request);
+    });
+    std::memcpy(host, memory, bytes);
+    if (host != place) {
+      backend.copy(place, host, bytes, queue);
+      backend.wait_host(backend.record(queue));
+    }
+  }
+}
+
+void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
+  begin();
+  auto size = static_cast<std::int64_t>(bytes.size());
+  broadcast_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), root);
+  bytes.resize(static_cast<std::size_t>(size));
+  for (std::int64_t done = 0; done < size; done += piece_bytes) {
+    broadcast_piece(bytes.data() + done, std::min(piece_bytes, size - done), root);
+  }
+}
+
+void MpiCommunicator::broadcast_piece(std::byte* bytes, std::int64_t count, int root) {
+  std::byte* const memory = piece(count).data();
+  if (rank() == root) std::memcpy(memory, bytes, static_cast<std::size_t>(count));
+  transfer([&](MPI_Request* request) {
+    return MPI_Ibcast(memory, static_cast<int>(count), MPI_BYTE, root, data_, request);
+  });
+  if (rank() != root) std::memcpy(bytes, memory, static_cast<std::size_t>(count));
+}
+
+std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<std::byte>& bytes) {
+  begin();
+  auto size = static_cast<std::int64_t>(bytes.size());
+  if (rank() != 0) {
+    send_piece(reinterpret_cast<const std::byte*>(&size), static_cast<std::int64_t>(sizeof size));
+    for (std::int64_t done = 0; done < size; done += piece_bytes) {
+      send_piece(bytes.data() + done, std::min(piece_bytes, size - done));
+    }
+    return {};
+  }
+  std::vector<std::vector<std::byte>> all{bytes};
+  for (int from = 1; from < this->size(); ++from) {
+    receive_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), from);
+    std::vector<std::byte>& theirs = all.emplace_back(static_cast<std::size_t>(size));
+    for (std::int64_t done = 0; done < size; done += piece_bytes) {
+      receive_piece(theirs.data() + done, std::min(piece_bytes, size - done), from);
+    }
+  }
+  return all;
+}
+
+void MpiCommunicator::send_piece(const std::byte* bytes, std::int64_t count) {
+  std::byte* const memory = piece(count).data();
+  std::memcpy(memory, bytes, static_cast<std::size_t>(count));
+  transfer([&](MPI_Request* request) {
+    return MPI_Isend(memory, static_cast<int>(count), MPI_BYTE, 0, 0, data_, request);
+  });
+}
+
+void MpiCommunicator::receive_piece(std::byte* bytes, std::int64_t count, int from) {
+  std::byte* const memory = piece(count).data();
+  transfer([&](MPI_Request* request) {
+    return MPI_Irecv(memory, static_cast<int>(count), MPI_BYTE, from, 0, data_, request);
+  });
+  std::memcpy(bytes, memory, static_cast<std::size_t>(count));
+}
+
+/// After abandoned transfers the old communicator's ranks are out of step: a new one for all.
+void MpiCommunicator::renew() {
+  renewed_ = true;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Comm_idup(origin_, &data_, &request), "MPI_Comm_idup");
+  for (Backoff backoff;; backoff.pause()) {
+    int done = 0;
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    control_.poll();
+  }
+}
+
+}  // namespace
+
+MpiParts make_mpi_communicator(std::chrono::milliseconds timeout) {
+  auto communicator = std::make_unique<MpiCommunicator>(timeout);
+  ControlPlane* const control = &communicator->control();
+  return {std::move(communicator), control};
+}
+
+}  // namespace rowmill
