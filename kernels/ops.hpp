@@ -74,7 +74,7 @@ constexpr double fp32_product_bound = static_cast<double>(slab_rows + 3) / 16777
 /// Host kernels; `backend` is a host backend and outlives the Ops.
 std::unique_ptr<Ops> make_host_ops(Backend& backend);
 
-/// "Intel Xeon …, OpenBLAS 0.3.21 SkylakeX": what the bits of host results depend on besides the build.
+/// "Intel Xeon …, rowmill kernels AVX3": what the bits of host results depend on besides the build.
 std::string host_device_name();
 
 }  // namespace rowmill

@@ -31,17 +31,15 @@ struct StripRows {
 /// The sums of one vector of columns.
 struct LaneSums {
   DoubleVector sum, second, missing, min, max;
-  hn::Mask<Doubles> nan;  ///< lanes in which a NaN was met
 
   HWY_INLINE LaneSums()
       : sum(hn::Zero(Doubles())),
         second(sum),
         missing(sum),
         min(hn::Set(Doubles(), std::numeric_limits<double>::infinity())),
-        max(hn::Neg(min)),
-        nan(hn::IsNaN(sum)) {}
+        max(hn::Neg(min)) {}
 
-  template <bool kMasked, bool kMayBeNan>
+  template <bool kMasked>
   HWY_INLINE void take(DoubleVector x, DoubleVector w) {
     const Doubles d;
     if constexpr (kMasked) {
@@ -52,7 +50,6 @@ struct LaneSums {
       min = hn::Min(min, hn::IfThenElse(missed, infinity, x));
       max = hn::Max(max, hn::IfThenElse(missed, hn::Neg(infinity), x));
     } else {
-      if constexpr (kMayBeNan) nan = hn::Or(nan, hn::IsNaN(x));
       min = hn::Min(min, x);
       max = hn::Max(max, x);
     }
@@ -85,7 +82,8 @@ struct LaneMap {
 };
 
 /// Adds two vectors' lanes of a tile to `sums`. With kMasked, NaN are skipped and counted; without, the return value
-/// says whether one was met (`sums` is then left alone).
+/// says whether one may have been met (`sums` is then left alone): a sum that is NaN tells, no element need be looked
+/// at.
 template <bool kMasked, bool kScaled, typename T>
 HWY_INLINE bool tile_lanes(const StripRows<T>& rows, const StripMap& map, std::size_t lane, StripSums& sums) {
   const Doubles d;
@@ -95,10 +93,10 @@ HWY_INLINE bool tile_lanes(const StripRows<T>& rows, const StripMap& map, std::s
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const T* const from = rows.data + i * rows.stride;
     const auto x0 = load_doubles(d, from + lane), x1 = load_doubles(d, from + other);
-    sums0.template take<kMasked, may_be_nan<T>>(x0, map0(x0));
-    sums1.template take<kMasked, may_be_nan<T>>(x1, map1(x1));
+    sums0.template take<kMasked>(x0, map0(x0));
+    sums1.template take<kMasked>(x1, map1(x1));
   }
-  if (!kMasked && may_be_nan<T> && !hn::AllFalse(d, hn::Or(sums0.nan, sums1.nan))) return true;
+  if (!kMasked && may_be_nan<T> && !hn::AllFalse(d, hn::Or(hn::IsNaN(sums0.sum), hn::IsNaN(sums1.sum)))) return true;
   sums0.add_to(sums, lane);
   sums1.add_to(sums, other);
   return false;
