@@ -64,8 +64,12 @@ ControlLink::~ControlLink() {
   MPI_Comm_free(&impl_->comm);
 }
 
-int ControlLink::rank() const { return impl_->rank; }
-int ControlLink::size() const { return impl_->size; }
+int ControlLink::rank() const {
+  return impl_->rank;
+}
+int ControlLink::size() const {
+  return impl_->size;
+}
 
 void ControlLink::send(int peer, const ControlMessage& message) {
   if (impl_->sends[static_cast<std::size_t>(peer)] == MPI_REQUEST_NULL) {
@@ -100,6 +104,8 @@ std::optional<std::pair<int, ControlMessage>> ControlLink::receive() {
   return message;
 }
 
-bool ControlLink::idle() const { return impl_->sends_under_way == 0; }
+bool ControlLink::idle() const {
+  return impl_->sends_under_way == 0;
+}
 
 }  // namespace rowmill

@@ -111,8 +111,7 @@ void ControlPlane::count_states() {
       next.row = state.row;
     }
   }
-  if (worse(next, verdict_) || next.leaving != verdict_.leaving ||
-      next.transfers != verdict_.transfers) {
+  if (worse(next, verdict_) || next.leaving != verdict_.leaving || next.transfers != verdict_.transfers) {
     changed_ = true;
   }
   verdict_ = next;
@@ -121,11 +120,13 @@ void ControlPlane::count_states() {
 
 /// Rank 0, when all ranks agree or leave: the outcome.
 void ControlPlane::conclude() {
-  const bool all_left = std::all_of(states_.begin(), states_.end(), [](const auto& state) { return state.leaving; });
+  const auto leaves = [](const ControlMessage& state) { return state.leaving != 0; };
+  const bool all_left = std::all_of(states_.begin(), states_.end(), leaves);
   ControlMessage outcome;
   outcome.kind = ControlMessage::Kind::verdict;
   outcome.epoch = mine().epoch + 1;
   outcome.all_left = all_left ? 1 : 0;
+  outcome.some_left = std::any_of(states_.begin(), states_.end(), leaves) ? 1 : 0;
   ControlMessage worst;
   for (int from = 0; from < size(); ++from) {
     ControlMessage state = states_[static_cast<std::size_t>(from)];
@@ -182,8 +183,8 @@ void ControlPlane::report_silence(int silent, Clock::duration silence) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
   const std::string line = "rowmill[" + std::to_string(rank()) + "]: error: rank " + std::to_string(silent) +
-                           " has been silent for " + seconds + " s; it was last " +
-                           describe({last.stage, last.block}) + "\n";
+                           " has been silent for " + seconds + " s; it was last " + describe({last.stage, last.block}) +
+                           "\n";
   // Written by hand: the line must be seen at every log level, and whole.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) std::perror("rowmill");
   for (const auto until = Clock::now() + notice_time; Clock::now() < until;) {

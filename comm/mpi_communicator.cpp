@@ -76,7 +76,7 @@ class MpiCommunicator final : public Communicator {
       MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
     }
     // A communicator on which transfers were abandoned cannot be freed; MPI_Finalize takes it along.
-    if (!renewed_) {
+    if (!renewed_ && abandoned_.empty()) {
       MPI_Comm_free(&data_);
       MPI_Comm_free(&origin_);
     }
@@ -101,12 +101,13 @@ class MpiCommunicator final : public Communicator {
   Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) override {
     control_.set_heartbeat(heartbeat);
     Agreement agreement = control_.agree(mine);
-    if (!agreement.ok) renew();
+    if (!agreement.ok && !control_.deserted()) renew();
     return agreement;
   }
 
  private:
-  /// A transfer that will never complete, because a rank went to agree() instead, and the memory that MPI may still use.
+  /// A transfer that will never complete, because a rank went to agree() instead, and the memory that MPI may still
+  /// use.
   struct Abandoned {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<std::byte> memory;
@@ -241,9 +242,8 @@ std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<st
 void MpiCommunicator::send_piece(const std::byte* bytes, std::int64_t count) {
   std::byte* const memory = piece(count).data();
   std::memcpy(memory, bytes, static_cast<std::size_t>(count));
-  transfer([&](MPI_Request* request) {
-    return MPI_Isend(memory, static_cast<int>(count), MPI_BYTE, 0, 0, data_, request);
-  });
+  transfer(
+      [&](MPI_Request* request) { return MPI_Isend(memory, static_cast<int>(count), MPI_BYTE, 0, 0, data_, request); });
 }
 
 void MpiCommunicator::receive_piece(std::byte* bytes, std::int64_t count, int from) {
