@@ -16,6 +16,8 @@ class World {
   /// alone. If MPI has been started already it is used, and left running in the end. Collective over all ranks.
   /// `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device).
   World(int& argc, char**& argv, std::chrono::milliseconds timeout);
+  /// One rank, whatever the environment says; MPI is left alone.
+  static World single() { return World(make_self_communicator()); }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
   /// Waits until all ranks end their World, then finalises MPI. Transfers that were abandoned after a failure do no
@@ -34,6 +36,8 @@ class World {
   void set_timeout(std::chrono::milliseconds timeout);
 
  private:
+  explicit World(std::unique_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+
   std::unique_ptr<Communicator> communicator_;
   int local_rank_ = 0, local_size_ = 1, nodes_ = 1;
   ControlPlane* control_ = nullptr;  // owned by communicator_; null where there is one rank

@@ -2,6 +2,7 @@
 // Partials: what one lane, one rank, and at last all ranks have summed.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,19 +65,20 @@ class PartialView {
   std::byte* memory_ = nullptr;
 };
 
-/// A partial in host memory: owned, serialisable.
+/// A partial in host memory: owned, serialisable. Memory of the scratch blocks is there but is never touched here.
 class HostPartial {
  public:
   explicit HostPartial(PartialLayout layout);  ///< the sum of nothing
 
   const PartialLayout& layout() const { return layout_; }
-  PartialView view() { return {layout_, memory_.data()}; }
-  std::span<std::byte> combined() { return {memory_.data(), layout_.combined_bytes()}; }
+  PartialView view() { return {layout_, memory_.get()}; }
+  std::span<std::byte> combined() { return {memory_.get(), layout_.combined_bytes()}; }
 
   /// this += other (same layout).
   void merge(HostPartial& other);
 
-  /// Sums of a binned block, rounded once; values of the others.
+  /// Sums of a binned block, rounded once; values of an f64 block; of an integer block. Throw std::logic_error for blocks
+  /// of another kind.
   std::vector<double> sums(const std::string& name);
   std::vector<double> doubles(const std::string& name);
   std::vector<std::int64_t> integers(const std::string& name);
@@ -86,12 +88,15 @@ class HostPartial {
   void deserialise(std::span<const std::byte> bytes);
 
  private:
+  struct AlignedDelete {
+    void operator()(std::byte* memory) const noexcept;
+  };
+
   PartialLayout layout_;
-  std::vector<std::byte> storage_;
-  std::span<std::byte> memory_;  ///< 64-byte aligned within storage_
+  std::unique_ptr<std::byte[], AlignedDelete> memory_;  ///< 64-byte aligned
 };
 
-/// Writes the neutral elements: zero sums, +inf for min of f64, and so on. `memory` is host memory.
+/// Writes the neutral elements of the combined blocks: zero sums, +inf for min of f64, and so on. `memory` is host memory.
 void set_neutral(const PartialLayout& layout, std::byte* memory);
 
 }  // namespace rowmill

@@ -23,6 +23,7 @@ struct JobOptions {
   Missing missing = Missing::error;
   Precision precision = Precision::fp64;
   double rtol = 3e-5;
+  std::int64_t block_rows = 0;  ///< rows of a block, as planned
 };
 
 /// The shape of what is milled.
@@ -47,10 +48,6 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  /// Bytes of input that a block should have, if --block-rows does not say; and rows at least.
-  virtual std::int64_t preferred_block_bytes() const { return 1 << 20; }
-  virtual std::int64_t preferred_block_rows() const { return 256; }
-
   /// What each lane sums, and its scratch.
   virtual PartialLayout layout(const Ops& ops) const = 0;
 
@@ -74,6 +71,14 @@ class Job {
   virtual Next finish(HostPartial& global, State& state, ResultSink& sink) = 0;
 };
 
+/// The blocks a job likes, where --block-rows does not say: about `bytes` of input, but at least `rows` rows, so that
+/// what is done once a block stays small beside what is done once a row.
+struct BlockPreference {
+  std::int64_t bytes = 1 << 20, rows = 256;
+};
+
+/// Throws Error(usage) for a name that is not in the registry, as make_job.
+BlockPreference block_preference(const std::string& name);
 std::unique_ptr<Job> make_job(const std::string& name, const JobInput& input, const JobOptions& options);
 std::vector<std::string> job_names();
 

@@ -1,0 +1,216 @@
+#include "io/generate.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <span>
+#include <vector>
+
+#include "core/block.hpp"
+#include "core/error.hpp"
+#include "io/generate_options.hpp"
+#include "io/h5_write.hpp"
+#include "io/output_file.hpp"
+#include "io/planted.hpp"
+
+namespace rowmill {
+namespace {
+
+/// Where blocks of rows go.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual void put(RowRange rows, std::span<const std::byte> bytes) = 0;
+};
+
+void stream_rows(const GenerateOptions& options, const PlantedModel& model, RowSink& sink) {
+  const std::int64_t rows_a_block = block_rows(options), row_bytes = options.columns * element_bytes(options);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(rows_a_block, options.rows) * row_bytes));
+  std::vector<double> values(static_cast<std::size_t>(options.columns + 1)), scratch(model.scratch_size());
+  const ElementType type{options.type, options.big_endian == (std::endian::native == std::endian::little)};
+  for (std::int64_t first = 0; first < options.rows; first += rows_a_block) {
+    const RowRange range{first, std::min(rows_a_block, options.rows - first)};
+    for (std::int64_t i = 0; i < range.count; ++i) {
+      model.fill_row(first + i, values.data(), scratch.data());
+      encode_values(values.data(), options.columns, type, bytes.data() + i * row_bytes);
+    }
+    sink.put(range, std::span(bytes).first(static_cast<std::size_t>(range.count * row_bytes)));
+  }
+}
+
+void write_planted(hid_t file, const GenerateOptions& options, const PlantedModel& model) {
+  h5_write_doubles(file, "/planted/mean", {options.columns}, model.mean());
+  h5_write_doubles(file, "/planted/std", {options.columns}, model.standard_deviation());
+  if (options.columns <= kCovarianceColumns) {
+    h5_write_doubles(file, "/planted/covariance", {options.columns, options.columns}, model.covariance());
+  }
+  const H5Handle group = h5_own(H5Gopen2(file, "/planted", H5P_DEFAULT), "/planted");
+  h5_write_attribute(group.get(), "seed", static_cast<std::int64_t>(options.seed));
+  h5_write_attribute(group.get(), "rank", options.rank);
+  h5_write_attribute(group.get(), "noise", model.noise());
+  h5_write_attribute(group.get(), "missing", options.missing_share);
+}
+
+std::string label(const GenerateOptions& options) {
+  return options.path + ":" + options.dataset;
+}
+
+/// A stored type of HDF5 with the bytes in the order asked for.
+H5Handle h5_type(const GenerateOptions& options) {
+  const auto native = [&]() -> hid_t {
+    switch (options.type) {
+      case DType::f64:
+        return H5T_NATIVE_DOUBLE;
+      case DType::i8:
+        return H5T_NATIVE_INT8;
+      case DType::i16:
+        return H5T_NATIVE_INT16;
+      case DType::i32:
+        return H5T_NATIVE_INT32;
+      case DType::i64:
+        return H5T_NATIVE_INT64;
+      case DType::u8:
+        return H5T_NATIVE_UINT8;
+      case DType::u16:
+        return H5T_NATIVE_UINT16;
+      case DType::u32:
+        return H5T_NATIVE_UINT32;
+      case DType::u64:
+        return H5T_NATIVE_UINT64;
+      default:
+        return H5T_NATIVE_FLOAT;
+    }
+  };
+  H5Handle type = h5_own(H5Tcopy(native()), label(options));
+  h5_check(H5Tset_order(type.get(), options.big_endian ? H5T_ORDER_BE : H5T_ORDER_LE), label(options));
+  if (options.type == DType::f16) {  // IEEE 754 binary16, which HDF5 1.10 has no name for: shrink binary32
+    h5_check(H5Tset_fields(type.get(), 15, 10, 5, 0, 10), label(options));
+    h5_check(H5Tset_size(type.get(), 2), label(options));
+    h5_check(H5Tset_ebias(type.get(), 15), label(options));
+  }
+  return type;
+}
+
+H5Handle create_dataset(hid_t file, const GenerateOptions& options, hid_t type) {
+  const std::string name = label(options);
+  const H5Handle creation = h5_dataset_creation();
+  h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), name);
+  if (options.chunk_rows > 0) {
+    const hsize_t chunk[] = {static_cast<hsize_t>(options.chunk_rows), static_cast<hsize_t>(options.chunk_columns)};
+    h5_check(H5Pset_chunk(creation.get(), 2, chunk), name);
+  }
+  if (options.filter == "shuffle+gzip") h5_check(H5Pset_shuffle(creation.get()), name);
+  if (options.filter != "none")
+    h5_check(H5Pset_deflate(creation.get(), static_cast<unsigned>(options.gzip_level)), name);
+  const H5Handle links = h5_own(H5Pcreate(H5P_LINK_CREATE), name);
+  h5_check(H5Pset_create_intermediate_group(links.get(), 1), name);
+  const hsize_t shape[] = {static_cast<hsize_t>(options.rows), static_cast<hsize_t>(options.columns)};
+  const H5Handle space = h5_own(H5Screate_simple(2, shape, nullptr), name);
+  return h5_own(H5Dcreate2(file, options.dataset.c_str(), type, space.get(), links.get(), creation.get(), H5P_DEFAULT),
+                name);
+}
+
+class H5RowSink : public RowSink {
+ public:
+  H5RowSink(hid_t dataset, hid_t type, const GenerateOptions& options)
+      : dataset_(dataset), type_(type), name_(label(options)), columns_(static_cast<hsize_t>(options.columns)) {
+    file_space_ = h5_own(H5Dget_space(dataset), name_);
+  }
+
+  void put(RowRange rows, std::span<const std::byte> bytes) override {
+    const hsize_t start[] = {static_cast<hsize_t>(rows.first), 0},
+                  count[] = {static_cast<hsize_t>(rows.count), columns_};
+    h5_check(H5Sselect_hyperslab(file_space_.get(), H5S_SELECT_SET, start, nullptr, count, nullptr), name_);
+    const H5Handle memory_space = h5_own(H5Screate_simple(2, count, nullptr), name_);
+    h5_check(H5Dwrite(dataset_, type_, memory_space.get(), file_space_.get(), H5P_DEFAULT, bytes.data()), name_);
+  }
+
+ private:
+  hid_t dataset_, type_;
+  std::string name_;
+  hsize_t columns_;
+  H5Handle file_space_;
+};
+
+/// HDF5 must finish a file even when the disk is full: give it room again, since the file is thrown away anyway. Must
+/// be destroyed before the handles are.
+class RoomOnFailure {
+ public:
+  explicit RoomOnFailure(OutputFile& output) : output_(output) {}
+  RoomOnFailure(const RoomOnFailure&) = delete;
+  RoomOnFailure& operator=(const RoomOnFailure&) = delete;
+  ~RoomOnFailure() {
+    if (std::uncaught_exceptions() > exceptions_before_) output_.discard_contents();
+  }
+
+ private:
+  OutputFile& output_;
+  int exceptions_before_ = std::uncaught_exceptions();
+};
+
+void write_hdf5(const GenerateOptions& options, const PlantedModel& model, OutputFile& output) {
+  const H5Handle access = h5_own(H5Pcreate(H5P_FILE_ACCESS), options.path);
+  h5_check(H5Pset_file_locking(access.get(), false, true), options.path);
+  H5Handle file = h5_own(H5Fcreate(output.temporary().c_str(), H5F_ACC_TRUNC, h5_file_creation().get(), access.get()),
+                         options.path);
+  const H5Handle type = h5_type(options);
+  const H5Handle dataset = create_dataset(file.get(), options, type.get());
+  H5RowSink sink(dataset.get(), type.get(), options);
+  const RoomOnFailure room(output);
+  write_planted(file.get(), options, model);
+  stream_rows(options, model, sink);
+  h5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), options.path);
+}
+
+class NpyRowSink : public RowSink {
+ public:
+  explicit NpyRowSink(OutputFile& output) : output_(output) {}
+  void put(RowRange, std::span<const std::byte> bytes) override { output_.write(bytes); }
+
+ private:
+  OutputFile& output_;
+};
+
+/// Header of version 1.0 of NumPy's format (numpy.lib.format), padded so that data begin at a multiple of 64.
+std::string npy_header(const GenerateOptions& options) {
+  const std::string kind = is_floating(options.type) ? "f" : options.type >= DType::u8 ? "u" : "i";
+  std::string text = "{'descr': '";
+  text += element_bytes(options) == 1 ? "|" : options.big_endian ? ">" : "<";
+  text += kind + std::to_string(element_bytes(options)) + "', 'fortran_order': False, 'shape': (" +
+          std::to_string(options.rows) + ", " + std::to_string(options.columns) + "), }";
+  constexpr std::size_t kPrefix = 10;
+  text.resize((text.size() + 1 + kPrefix + 63) / 64 * 64 - kPrefix - 1, ' ');
+  text += '\n';
+  std::string header("\x93NUMPY\x01\x00", 8);
+  header += static_cast<char>(text.size() % 256);
+  header += static_cast<char>(text.size() / 256);
+  return header + text;
+}
+
+void generate_npy(const GenerateOptions& options, const PlantedModel& model) {
+  OutputFile answers(options.path + ".planted.h5", options.overwrite), output(options.path, options.overwrite);
+  H5MemoryFile file;
+  write_planted(file.id(), options, model);
+  answers.write(file.bytes());
+  const std::string header = npy_header(options);
+  output.write(std::as_bytes(std::span(header)));
+  NpyRowSink sink(output);
+  stream_rows(options, model, sink);
+  answers.commit();
+  output.commit();
+}
+
+}  // namespace
+
+void generate(const GenerateOptions& requested) {
+  const GenerateOptions options = checked(requested);
+  check_output_path(options.path, options.overwrite);
+  const PlantedModel model(options);
+  const H5Quiet quiet;
+  if (is_npy(options.path)) return generate_npy(options, model);
+  OutputFile output(options.path, options.overwrite);
+  write_hdf5(options, model, output);
+  output.commit();
+}
+
+}  // namespace rowmill

@@ -1,0 +1,36 @@
+#include "io/result_writer.hpp"
+
+#include "core/error.hpp"
+#include "io/h5_write.hpp"
+#include "io/output_file.hpp"
+
+namespace rowmill {
+namespace {
+
+void fill(hid_t file, const ResultSink& sink, const std::vector<std::string>& column_names) {
+  for (const auto& dataset : sink.datasets()) h5_write_doubles(file, dataset.name, dataset.shape, dataset.values);
+  if (!column_names.empty()) h5_write_strings(file, "column_names", column_names);
+  for (const auto& [name, value] : sink.attributes()) h5_write_attribute(file, name, value);
+}
+
+}  // namespace
+
+void write_result(const std::string& path, const ResultSink& sink, const std::vector<std::string>& column_names,
+                  bool overwrite) {
+  OutputFile output(path, overwrite);
+  const H5Quiet quiet;
+  H5MemoryFile file;
+  try {
+    fill(file.id(), sink, column_names);
+  } catch (const Error& error) {
+    throw Error(error.code(), "result file " + path + ": " + error.what());
+  }
+  output.write(file.bytes());
+  output.commit();
+}
+
+void check_output(const std::string& path, bool overwrite) {
+  check_output_path(path, overwrite);
+}
+
+}  // namespace rowmill

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# check_format.sh [--fix]: is all C++ laid out as .clang-format says? Exit 77 (skipped) without clang-format 14, since other
+# versions lay out differently.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+format=$(command -v clang-format-14) || {
+  echo "check_format.sh: skipped, clang-format-14 is not installed"
+  exit 77
+}
+folders=()
+for folder in bench comm io kernels src tests; do [ ! -d "$folder" ] || folders+=("$folder"); done
+mapfile -d '' -t files < <(find "${folders[@]}" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
+[ ${#files[@]} -gt 0 ] || {
+  echo "check_format.sh: found no C++ files" >&2
+  exit 1
+}
+if [ "${1:-}" = --fix ]; then exec "$format" -i "${files[@]}"; fi
+"$format" --dry-run -Werror "${files[@]}" || {
+  echo "check_format.sh: run scripts/check_format.sh --fix" >&2
+  exit 1
+}
+echo "${#files[@]} files are laid out as they should be"

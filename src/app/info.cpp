@@ -1,0 +1,112 @@
+#include "app/info.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/text.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "engine/plan.hpp"
+#include "engine/run.hpp"
+#include "io/open.hpp"
+
+namespace rowmill {
+
+using nlohmann::json;
+
+namespace {
+
+InputRequest request_of(const RunOptions& run) {
+  InputRequest request;
+  request.input = run.input;
+  request.format = run.format;
+  request.row_axis = run.row_axis;
+  return request;
+}
+
+/// The source that a job would mill, or why there is none.
+struct Chosen {
+  std::optional<SourceInfo> info;
+  std::string why_not;
+};
+
+Chosen choose(const RunOptions& run) {
+  try {
+    const InputRequest request = request_of(run);
+    return {make_source(plan_input(request), request)->info(), {}};
+  } catch (const Error& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+/// Seconds and bytes that a job would take, from a run over the source's first rows.
+struct Estimate {
+  double seconds = 0;
+  std::int64_t bytes = 0;
+  std::int64_t sample_rows = 0;
+};
+
+std::optional<Estimate> estimate(RunOptions run, const std::string& job, const SourceInfo& info, World& alone) {
+  constexpr std::int64_t sample_bytes = 32 << 20;
+  const std::int64_t row_bytes = std::max<std::int64_t>(1, info.columns * static_cast<std::int64_t>(size_of(info.type)));
+  run.job = job;
+  run.ddof = 0;
+  run.missing = "propagate";
+  run.progress = "none";
+  const std::int64_t rows = std::clamp<std::int64_t>(sample_bytes / row_bytes, 1, info.rows);
+  run.end_row = rows;
+  const RunReport report = rowmill::run(run, alone);
+  if (report.exit_code != ExitCode::ok) return std::nullopt;
+  return Estimate{report.seconds * static_cast<double>(info.rows) / static_cast<double>(rows), report.memory.expected(), rows};
+}
+
+json chosen_json(const SourceInfo& info) {
+  return {{"dataset", info.dataset}, {"format", info.format}, {"rows", info.rows}, {"columns", info.columns},
+          {"dtype", info.stored_type}, {"shape", info.shape}, {"row_axis", info.row_axis}, {"storage", info.storage},
+          {"way", info.way}, {"storage_chunk_rows", info.storage_chunk_rows}, {"warnings", info.warnings}};
+}
+
+std::string chosen_text(const SourceInfo& info) {
+  std::string text = "\nwould mill " + (info.dataset.empty() ? info.path : info.dataset) + ": " +
+                     std::to_string(info.rows) + " rows × " + std::to_string(info.columns) + " columns, " +
+                     info.stored_type + ", " + info.storage + ", read by " + info.way + "\n";
+  for (const std::string& warning : info.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string describe_input(const CommandLine& line, World& alone) {
+  const FileListing listing = list_input(request_of(line.run));
+  const Chosen chosen = choose(line.run);
+  json all{{"path", listing.path}, {"format", listing.format}, {"bytes", listing.bytes}, {"notes", listing.notes}};
+  std::vector<std::vector<std::string>> rows;
+  for (const DatasetLine& d : listing.datasets) {
+    rows.push_back({"  " + d.path, d.type, d.shape, d.numeric ? d.storage : d.why_not});
+    all["datasets"].push_back({{"path", d.path}, {"type", d.type}, {"shape", d.shape}, {"storage", d.storage},
+                               {"numeric", d.numeric}, {"why_not", d.why_not}});
+  }
+  std::string text = listing.path + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" + format_table(rows);
+  for (const std::string& note : listing.notes) text += note + "\n";
+  if (!chosen.info) {
+    text += "\nnothing would be milled: " + chosen.why_not + "\n";
+    all["would_mill"] = nullptr;
+    all["why_not"] = chosen.why_not;
+    return line.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
+  }
+  text += chosen_text(*chosen.info);
+  all["would_mill"] = chosen_json(*chosen.info);
+  for (const char* job : {"stats", "gram", "cov"}) {
+    if (chosen.info->rows == 0) break;
+    const auto expected = estimate(line.run, job, *chosen.info, alone);
+    if (!expected) break;
+    text += std::string("  ") + job + ": about " + format_duration(expected->seconds) + " and " +
+            format_size(expected->bytes) + " of memory alone (from its first " + std::to_string(expected->sample_rows) +
+            " rows)\n";
+    all["expected"][job] = {{"seconds", expected->seconds}, {"bytes", expected->bytes}};
+  }
+  return line.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
+}
+
+}  // namespace rowmill

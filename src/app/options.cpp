@@ -1,0 +1,248 @@
+#include "app/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "io/open.hpp"
+#include "jobs/job.hpp"
+#include "rowmill_version.hpp"
+
+namespace rowmill {
+
+namespace {
+
+constexpr const char* overview = R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
+
+usage: rowmill COMMAND INPUT[:/DATASET] [options] [-o OUT.h5]
+       mpirun -n 4 rowmill COMMAND ...
+
+commands
+  info      what a file holds, how it is stored, what would be milled, expected time and memory
+  stats     count, missing, sum, mean, variance, std, min, max of each column
+  gram      the products XᵀX
+  cov       the covariance matrix, with means and standard deviations
+  generate  a synthetic data set with known answers
+
+rowmill COMMAND --help lists a command's options; rowmill --version says the version.
+Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input cannot be used, 4 device or communication failed.
+)";
+
+/// Options as text, before they are understood.
+struct Words {
+  std::string rows, columns, memory = "0", timeout = "10m", shape, type = "float32", chunk, dataset;
+};
+
+std::int64_t whole_number(const std::string& text, const std::string& what) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
+    throw Error(ExitCode::usage, what + ": '" + text + "' is not a whole number");
+  }
+  return value;
+}
+
+/// "A:B", "A:", ":B" → first and end (not included).
+std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) throw Error(ExitCode::usage, what + " takes A:B, first row and the row behind the last");
+  const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
+  std::optional<std::int64_t> end;
+  if (!to.empty()) end = whole_number(to, what);
+  return {from.empty() ? 0 : whole_number(from, what), end};
+}
+
+/// "0,3,5:9" → 0 3 5 6 7 8.
+std::vector<std::int64_t> column_list(const std::string& text) {
+  std::vector<std::int64_t> columns;
+  for (const std::string& piece : CLI::detail::split(text, ',')) {
+    if (piece.find(':') == std::string::npos) {
+      columns.push_back(whole_number(piece, "--columns"));
+      continue;
+    }
+    const auto [first, end] = half_open(piece, "--columns");
+    if (!end || *end <= first || *end - first > 10'000'000) {
+      throw Error(ExitCode::usage, "--columns: '" + piece + "' is not a range A:B with A < B");
+    }
+    for (std::int64_t j = first; j < *end; ++j) columns.push_back(j);
+  }
+  return columns;
+}
+
+/// "100000x64" → {100000, 64}.
+std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text, const std::string& what) {
+  const std::size_t cross = text.find('x');
+  if (cross == std::string::npos) throw Error(ExitCode::usage, what + " takes ROWSxCOLUMNS, as in 100000x64");
+  return {whole_number(text.substr(0, cross), what), whole_number(text.substr(cross + 1), what)};
+}
+
+std::string environment_name(const std::string& option) {
+  std::string name = "ROWMILL_";
+  for (const char c : option) name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+/// Adds --name with its environment variable and its default shown.
+template <typename T>
+CLI::Option* add(CLI::App& app, const std::string& name, T& value, const std::string& help) {
+  return app.add_option("--" + name, value, help)->envname(environment_name(name))->capture_default_str();
+}
+
+void add_general(CLI::App& app, CommandLine& line) {
+  add(app, "log-level", line.log_level, "trace, debug, info, warn, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
+  app.add_flag("--json", line.json, "print one JSON object instead of a table")->envname("ROWMILL_JSON");
+  app.set_config("--config", "", "a TOML file with defaults for these options");
+  app.set_version_flag("--version", std::string("rowmill ") + version);
+}
+
+void add_input(CLI::App& app, CommandLine& line) {
+  RunOptions& run = line.run;
+  app.add_option("INPUT", run.input, "FILE or FILE:/DATASET")->required();
+  add(app, "format", run.format, "auto, hdf5 or npy")->check(CLI::IsMember({"auto", "hdf5", "npy"}));
+  add(app, "row-axis", run.row_axis, "the axis that is rows; the others are columns")->check(CLI::Range(0, 31));
+}
+
+void add_output(CLI::App& app, std::string& output, bool& overwrite) {
+  app.add_option("-o,--output", output, "the file to write")->envname("ROWMILL_OUTPUT");
+  app.add_flag("--overwrite", overwrite, "replace the output if it exists")->envname("ROWMILL_OVERWRITE");
+}
+
+void add_running(CLI::App& app, RunOptions& run, Words& words) {
+  add(app, "backend", run.backend, "where to compute: auto or host")->check(CLI::IsMember({"auto", "host"}));
+  add(app, "memory", words.memory, "of a node, shared by its ranks, as in 8GiB; 0: a quarter of what is free");
+  add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")->check(CLI::NonNegativeNumber);
+  add(app, "prefetch", run.prefetch, "blocks to read ahead")->check(CLI::Range(1, 4096));
+  add(app, "io-threads", run.io_threads, "reading threads of a rank; 0: as --threads")->check(CLI::Range(0, 1024));
+  add(app, "threads", run.threads, "computing threads of a rank; 0: the node's processors dealt among its ranks")
+      ->check(CLI::Range(0, 4096));
+  add(app, "timeout", words.timeout, "how long a rank may be silent, as in 30s or 5m; 0: for ever");
+  add(app, "progress", run.progress, "auto, bar, log or none")->check(CLI::IsMember({"auto", "bar", "log", "none"}));
+}
+
+void add_job(CLI::App& app, CommandLine& line, Words& words) {
+  RunOptions& run = line.run;
+  add_input(app, line);
+  add_output(app, run.output, run.overwrite);
+  add(app, "rows", words.rows, "only the rows A:B (B not included)");
+  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9");
+  if (run.job != "gram") add(app, "ddof", run.ddof, "divide by rows minus this")->check(CLI::Range(0, 1 << 30));
+  add(app, "missing", run.missing, run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
+      ->check(CLI::IsMember({"error", "propagate"}));
+  add(app, "precision", run.precision, "of products inside a block: auto, fp64 or fp32")
+      ->check(CLI::IsMember({"auto", "fp64", "fp32"}));
+  add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(CLI::PositiveNumber);
+  add_running(app, run, words);
+}
+
+void add_generate(CLI::App& app, CommandLine& line, Words& words) {
+  GenerateOptions& g = line.generate;
+  app.add_option("OUTPUT", g.path, "FILE.h5, FILE.h5:/DATASET or FILE.npy")->required();
+  app.add_flag("--overwrite", g.overwrite, "replace the file if it exists")->envname("ROWMILL_OVERWRITE");
+  add(app, "shape", words.shape, "ROWSxCOLUMNS, as in 100000x64")->required();
+  add(app, "type", words.type, "float16, float32, float64, int8 … uint64; a leading '>' for big-endian");
+  add(app, "chunk", words.chunk, "storage chunks of ROWSxCOLUMNS; contiguous if not given");
+  add(app, "filter", g.filter, "none, gzip or shuffle+gzip (needs --chunk)")
+      ->check(CLI::IsMember({"none", "gzip", "shuffle+gzip"}));
+  add(app, "gzip-level", g.gzip_level, "1 to 9")->check(CLI::Range(1, 9));
+  add(app, "seed", g.seed, "the same seed gives the same values");
+  add(app, "rank", g.rank, "of the planted covariance, besides the noise")->check(CLI::Range(0, 4096));
+  add(app, "noise", g.noise, "standard deviation of the part that columns do not share")->check(CLI::NonNegativeNumber);
+  add(app, "loading", g.loading, "standard deviation of the part that columns share")->check(CLI::NonNegativeNumber);
+  add(app, "mean-offset", g.mean_offset, "planted means are normal about this");
+  add(app, "mean-spread", g.mean_spread, "standard deviation of the planted means")->check(CLI::NonNegativeNumber);
+  add(app, "missing-share", g.missing_share, "share of values that are NaN")->check(CLI::Range(0.0, 0.999));
+}
+
+void understand_generate(GenerateOptions& g, const Words& words) {
+  const auto [path, dataset] = split_input(g.path);
+  g.path = path;
+  if (!dataset.empty()) g.dataset = dataset;
+  std::tie(g.rows, g.columns) = two_sizes(words.shape, "--shape");
+  if (!words.chunk.empty()) std::tie(g.chunk_rows, g.chunk_columns) = two_sizes(words.chunk, "--chunk");
+  std::string type = words.type;
+  g.big_endian = type.starts_with('>');
+  if (g.big_endian) type.erase(0, 1);
+  g.type = parse_generated_type(type);
+}
+
+void understand_run(RunOptions& run, const Words& words) {
+  if (!words.rows.empty()) std::tie(run.first_row, run.end_row) = half_open(words.rows, "--rows");
+  if (!words.columns.empty()) run.columns = column_list(words.columns);
+  run.memory = parse_size(words.memory);
+  run.timeout = parse_duration(words.timeout);
+}
+
+/// Every option of the command with the value it has in the end.
+std::string resolved(const std::string& command, const CLI::App& app) {
+  nlohmann::json all{{"command", command}};
+  for (const CLI::Option* option : app.get_options()) {
+    std::string name = option->get_lnames().empty() ? option->get_name() : option->get_lnames().front();
+    if (name == "help" || name == "version" || name == "config") continue;
+    if (name == "INPUT") name = "input";
+    if (option->count() == 0) {
+      all[name] = option->get_expected_max() == 0 ? "false" : option->get_default_str();
+    } else {
+      all[name] = option->get_expected_max() == 0 ? "true" : option->results().back();
+    }
+  }
+  return all.dump();
+}
+
+void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> arguments) {
+  Words words;
+  line.run.job = line.command;
+  if (line.command == "generate") {
+    add_generate(app, line, words);
+  } else if (line.command == "info") {
+    add_input(app, line);
+    add_running(app, line.run, words);
+  } else {
+    add_job(app, line, words);
+  }
+  add_general(app, line);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  app.parse(std::move(arguments));
+  if (line.command == "generate") {
+    understand_generate(line.generate, words);
+  } else {
+    understand_run(line.run, words);
+  }
+  line.run.command_json = resolved(line.command, app);
+}
+
+}  // namespace
+
+Parsed parse_command_line(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) return {std::nullopt, overview, 2};
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") return {std::nullopt, overview, 0};
+  if (words[0] == "--version") return {std::nullopt, std::string("rowmill ") + version + "\n", 0};
+  CommandLine line;
+  line.command = words[0];
+  std::vector<std::string> commands = job_names();
+  commands.insert(commands.end(), {"info", "generate"});
+  if (std::find(commands.begin(), commands.end(), line.command) == commands.end()) {
+    return {std::nullopt, "rowmill: there is no command '" + line.command + "'; rowmill --help lists them\n", 2};
+  }
+  CLI::App app("rowmill " + line.command, "rowmill " + line.command);
+  try {
+    parse_command(app, line, {words.begin() + 1, words.end()});
+  } catch (const CLI::CallForHelp&) {
+    return {std::nullopt, app.help(), 0};
+  } catch (const CLI::CallForVersion&) {
+    return {std::nullopt, std::string("rowmill ") + version + "\n", 0};
+  } catch (const CLI::ParseError& error) {
+    return {std::nullopt, "rowmill " + line.command + ": " + error.what() + "; see rowmill " + line.command + " --help\n", 2};
+  } catch (const Error& error) {
+    return {std::nullopt, "rowmill " + line.command + ": " + error.what() + "\n", static_cast<int>(error.code())};
+  }
+  return {std::move(line), {}, 0};
+}
+
+}  // namespace rowmill

@@ -1,0 +1,186 @@
+#include "engine/lanes.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "core/error.hpp"
+
+namespace rowmill {
+
+struct Lanes::Lane {
+  Queue queue;
+  DeviceBuffer memory;
+  PartialView view;
+
+  // The report of the block before: read one block late, so that the queue always has work.
+  std::int64_t* seen = nullptr;  ///< staging memory
+  std::optional<Event> reported;
+};
+
+PartialLayout Lanes::extended(PartialLayout layout) {
+  layout.add("first_missing", ElementKind::i64, Combine::min, 1);
+  layout.add("inexact", ElementKind::i64, Combine::max, 1);
+  return layout;
+}
+
+Lanes::Lanes(PartialLayout layout, Backend& backend, Ops& ops, Options options)
+    : layout_(std::move(layout)), backend_(backend), ops_(ops), options_(std::move(options)) {
+  for (int i = 0; i < options_.count; ++i) {
+    auto lane = std::make_unique<Lane>();
+    lane->queue = backend_.make_queue();
+    lane->memory = DeviceBuffer(backend_, layout_.total_bytes(), lane->queue);
+    lane->view = PartialView(layout_, lane->memory.data());
+    lane->seen = static_cast<std::int64_t*>(backend_.allocate_staging(sizeof(std::int64_t)));
+    lanes_.push_back(std::move(lane));
+  }
+}
+
+Lanes::~Lanes() {
+  for (auto& lane : lanes_) backend_.release_staging(lane->seen, sizeof(std::int64_t));
+}
+
+void Lanes::reset(Lane& lane) {
+  HostPartial nothing(layout_);
+  const auto bytes = nothing.combined();
+  backend_.copy(lane.memory.data(), bytes.data(), bytes.size(), lane.queue);
+  backend_.wait_host(backend_.record(lane.queue));
+  lane.reported.reset();
+}
+
+void Lanes::pilot(Job& job, const Block& block, State& state) {
+  Lane& lane = *lanes_.front();
+  job.pilot(block, lane.view, state, ops_, lane.queue);
+  backend_.wait_host(backend_.record(lane.queue));
+}
+
+Queue Lanes::pilot_queue() const { return lanes_.front()->queue; }
+
+/// The threads of one pass, and the first error among them.
+class Lanes::Crew {
+ public:
+  Crew(Lanes& lanes, const Job& job, BlockPipeline& pipeline) : lanes_(lanes), job_(job), pipeline_(pipeline) {
+    active_ = lanes.count();
+    for (auto& lane : lanes.lanes_) threads_.emplace_back([this, &lane = *lane] { run(lane); });
+  }
+
+  void wait(const std::function<void()>& watch) {
+    std::unique_lock lock(mutex_);
+    while (active_ > 0) {
+      finished_.wait_for(lock, std::chrono::milliseconds(2));
+      lock.unlock();
+      watch();
+      lock.lock();
+    }
+  }
+
+  /// Ends the threads however the caller leaves.
+  ~Crew() {
+    for (auto& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
+  }
+
+  void rethrow() {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void run(Lane& lane) {
+    try {
+      lanes_.reset(lane);
+      job_.prepare(lane.view, lanes_.ops_, lane.queue);
+      while (true) {
+        std::optional<Lease> lease = pipeline_.next(lane.queue);
+        if (!lease) break;
+        const Block& block = lease->block();
+        if (lanes_.options_.refuse_missing || lanes_.options_.look_for_inexact) {
+          lanes_.ops_.inspect(block, lane.view.i64("first_missing"), lane.view.i64("inexact"), lane.queue);
+        }
+        job_.accumulate(block, lane.view, lanes_.ops_, lane.queue);
+        const std::int64_t columns = column_count(block.x);
+        lease.reset();
+        if (lanes_.options_.refuse_missing) {
+          check(lane, columns);
+          report(lane);
+        }
+        last_columns_ = columns;
+      }
+      lanes_.backend_.wait_host(lanes_.backend_.record(lane.queue));
+      if (lane.reported) check(lane, last_columns_);
+    } catch (const Error& error) {
+      keep(std::current_exception(), error.row());
+    } catch (...) {
+      keep(std::current_exception(), std::nullopt);
+    }
+    const std::lock_guard lock(mutex_);
+    --active_;
+    finished_.notify_one();
+  }
+
+  void report(Lane& lane) {
+    Backend& backend = lanes_.backend_;
+    backend.copy(lane.seen, lane.view.i64("first_missing"), sizeof(std::int64_t), lane.queue);
+    lane.reported = backend.record(lane.queue);
+  }
+
+  void check(Lane& lane, std::int64_t columns) {
+    if (!lane.reported) return;
+    lanes_.backend_.wait_host(*lane.reported);
+    lane.reported.reset();
+    if (*lane.seen == nothing_missing) return;
+    const std::int64_t row = *lane.seen / columns, column = *lane.seen % columns;
+    throw Error(ExitCode::input,
+                lanes_.options_.input + ": the value at row " + std::to_string(row) + ", column " +
+                    std::to_string(column) + " is missing (NaN); use --missing propagate, or `stats`, which skips it",
+                row);
+  }
+
+  /// Errors without a row come first, then the smallest row.
+  void keep(std::exception_ptr error, std::optional<std::int64_t> row) {
+    const std::lock_guard lock(mutex_);
+    if (!error_ || (row_ && (!row || *row < *row_))) {
+      error_ = error;
+      row_ = row;
+    }
+    pipeline_.stop_before(row.value_or(0));
+  }
+
+  Lanes& lanes_;
+  const Job& job_;
+  BlockPipeline& pipeline_;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  int active_ = 0;
+  std::exception_ptr error_;
+  std::optional<std::int64_t> row_;
+  std::atomic<std::int64_t> last_columns_{1};
+  std::vector<std::thread> threads_;
+};
+
+void Lanes::mill(const Job& job, BlockPipeline& pipeline, const std::function<void()>& watch) {
+  Crew crew(*this, job, pipeline);
+  try {
+    crew.wait(watch);
+  } catch (...) {
+    pipeline.stop_before(0);
+    throw;
+  }
+  crew.rethrow();
+}
+
+HostPartial Lanes::merged() {
+  HostPartial sum(layout_), other(layout_);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const auto bytes = (i == 0 ? sum : other).combined();
+    backend_.copy(bytes.data(), lanes_[i]->memory.data(), bytes.size(), lanes_[i]->queue);
+    backend_.wait_host(backend_.record(lanes_[i]->queue));
+    if (i > 0) sum.merge(other);
+  }
+  return sum;
+}
+
+}  // namespace rowmill

@@ -1,0 +1,59 @@
+#pragma once
+// Lanes: each computes one block at a time on its own queue into its own partial.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/backend.hpp"
+#include "core/partial.hpp"
+#include "jobs/job.hpp"
+#include "kernels/ops.hpp"
+#include "pipeline/block_pipeline.hpp"
+
+namespace rowmill {
+
+class Lanes {
+ public:
+  struct Options {
+    int count = 1;
+    bool refuse_missing = false;  ///< stop at the first missing value
+    bool look_for_inexact = false;
+    std::string input;            ///< named in messages
+  };
+
+  /// Adds what the engine itself counts ("first_missing", "inexact") to a job's layout.
+  static PartialLayout extended(PartialLayout layout);
+
+  /// `layout` as from extended(). Allocates each lane's partial.
+  Lanes(PartialLayout layout, Backend& backend, Ops& ops, Options options);
+  ~Lanes();
+
+  int count() const { return static_cast<int>(lanes_.size()); }
+  const PartialLayout& layout() const { return layout_; }
+
+  /// Rank 0: the job's look at one block, on the first lane.
+  void pilot(Job& job, const Block& block, State& state);
+  Queue pilot_queue() const;
+
+  /// One pass: lanes take blocks from the pipeline until it is done. The caller's thread calls `watch` every few
+  /// milliseconds meanwhile. Throws the first error by row (a missing value: Error(input) with its row).
+  void mill(const Job& job, BlockPipeline& pipeline, const std::function<void()>& watch);
+
+  /// What the lanes have summed, as one.
+  HostPartial merged();
+
+ private:
+  struct Lane;
+  class Crew;
+  void reset(Lane& lane);
+
+  PartialLayout layout_;
+  Backend& backend_;
+  Ops& ops_;
+  Options options_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace rowmill

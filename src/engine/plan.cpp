@@ -1,0 +1,79 @@
+#include "engine/plan.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "engine/machine.hpp"
+
+namespace rowmill {
+
+std::int64_t choose_block_rows(const BlockPreference& preference, const SourceInfo& source, std::int64_t wish) {
+  if (wish > 0) return wish;
+  const std::int64_t row_bytes =
+      std::max<std::int64_t>(1, source.columns * static_cast<std::int64_t>(size_of(source.type)));
+  const std::int64_t rows = std::max(preference.rows, preference.bytes / row_bytes);
+  const std::int64_t chunk = std::max<std::int64_t>(1, source.storage_chunk_rows);
+  if (rows >= chunk) return rows / chunk * chunk;
+  // A storage chunk of up to eight preferred blocks is taken whole; taller ones are cut, since a block has to fit in
+  // memory whatever the file's author chose.
+  return chunk <= 8 * rows ? chunk : rows;
+}
+
+Precision choose_precision(const std::string& wish, ElementType type, double rtol) {
+  if (wish == "fp64") return Precision::fp64;
+  if (wish == "fp32") {
+    if (rtol < fp32_product_bound) {
+      throw Error(ExitCode::usage, "--precision fp32 guarantees 2.31e-5 and cannot meet --rtol: use --precision fp64");
+    }
+    return Precision::fp32;
+  }
+  if (wish != "auto") throw Error(ExitCode::usage, "--precision must be auto, fp64 or fp32");
+  return size_of(type) <= 4 && rtol >= fp32_product_bound ? Precision::fp32 : Precision::fp64;
+}
+
+namespace {
+
+/// The combined partial and one lane's copy of it while they are merged, the result's matrices while they are written.
+std::int64_t end_bytes(const PartialLayout& layout) {
+  const auto combined = static_cast<std::int64_t>(layout.combined_bytes());
+  std::int64_t result = 0;
+  for (const PartialBlock& block : layout.blocks()) {
+    if (block.combine != Combine::none) result += block.count * 8 * 2;
+  }
+  return 2 * combined + 2 * result;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
+                       std::int64_t blocks_of_rank) {
+  MemoryPlan plan;
+  const std::int64_t node = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
+  plan.budget = node / std::max(1, wish.ranks_on_node);
+  plan.slot_bytes = slot_bytes;
+  plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
+  plan.fixed_bytes = resident_memory() + end_bytes(layout);
+
+  const std::int64_t least = plan.fixed_bytes + plan.lane_bytes + 2 * slot_bytes;
+  if (least > plan.budget) {
+    throw Error(ExitCode::usage, "needs " + format_size(least) + " of memory a rank (" + format_size(plan.lane_bytes) +
+                                     " for sums, two blocks of " + format_size(slot_bytes) + ", " +
+                                     format_size(plan.fixed_bytes) + " for the rest) and may use " +
+                                     format_size(plan.budget) +
+                                     ": raise --memory, lower --block-rows, or start fewer ranks on a node");
+  }
+  const int processors = std::max(1, usable_processors() / std::max(1, wish.ranks_on_node));
+  const std::int64_t threads = wish.threads > 0 ? wish.threads : processors;
+  const std::int64_t left = plan.budget - plan.fixed_bytes;
+  // Each further lane needs its sums and a block in hand.
+  const std::int64_t fitting = 1 + (left - plan.lane_bytes - 2 * slot_bytes) / std::max<std::int64_t>(1, plan.lane_bytes + slot_bytes);
+  plan.lanes = static_cast<int>(std::clamp<std::int64_t>(std::min(threads, fitting), 1, std::max<std::int64_t>(1, blocks_of_rank)));
+  const std::int64_t wanted = plan.lanes + std::max(1, wish.prefetch);
+  const std::int64_t slots = (left - plan.lanes * plan.lane_bytes) / std::max<std::int64_t>(1, slot_bytes);
+  plan.slots = static_cast<int>(std::clamp<std::int64_t>(std::min(slots, wanted), 2, std::max<std::int64_t>(2, blocks_of_rank + 1)));
+  plan.io_threads = wish.io_threads > 0 ? wish.io_threads : plan.lanes;
+  return plan;
+}
+
+}  // namespace rowmill

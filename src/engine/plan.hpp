@@ -1,0 +1,46 @@
+#pragma once
+// The memory and block plan of a run. What decides bits (block rows, precision) depends on source, job and options
+// alone; what does not (lanes, slots) fits them into this rank's memory.
+#include <cstdint>
+#include <string>
+
+#include "core/block.hpp"
+#include "core/dtype.hpp"
+#include "core/partial.hpp"
+#include "io/source.hpp"
+#include "jobs/job.hpp"
+
+namespace rowmill {
+
+/// Rows of a block: the wish (--block-rows) if it is set, else the job's preference, rounded up to whole storage chunks
+/// where those are not much larger.
+std::int64_t choose_block_rows(const BlockPreference& preference, const SourceInfo& source, std::int64_t wish);
+
+/// "auto", "fp64" or "fp32" to the precision of products. auto: fp32 for stored types of at most 32 bits, where its bound
+/// meets rtol; else fp64. Throws Error(usage) if fp32 is asked for and cannot meet rtol, or for other words.
+Precision choose_precision(const std::string& wish, ElementType type, double rtol);
+
+struct MemoryPlan {
+  int lanes = 1;            ///< blocks computed at once, each with its own partial
+  int slots = 2;            ///< blocks read ahead or in hand
+  int io_threads = 1;
+  std::int64_t slot_bytes = 0;
+  std::int64_t lane_bytes = 0;  ///< a lane's partial and scratch
+  std::int64_t fixed_bytes = 0;  ///< the program itself, the combined partial, the result
+  std::int64_t budget = 0;       ///< of this rank
+  std::int64_t expected() const { return fixed_bytes + lanes * lane_bytes + slots * slot_bytes; }
+};
+
+struct MemoryWish {
+  std::int64_t node_bytes = 0;  ///< --memory; 0: a quarter of what is free
+  int ranks_on_node = 1;
+  int threads = 0;     ///< --threads; 0: the processors of the node, dealt among its ranks
+  int prefetch = 4;    ///< blocks read ahead
+  int io_threads = 0;  ///< 0: as many as lanes
+};
+
+/// Throws Error(usage) naming the need if two slots and one lane do not fit.
+MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
+                       std::int64_t blocks_of_rank);
+
+}  // namespace rowmill

@@ -1,0 +1,134 @@
+#include "engine/report.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.hpp"
+#include "engine/machine.hpp"
+#include "rowmill_version.hpp"
+
+namespace rowmill {
+
+using nlohmann::json;
+
+std::string name_of(Missing missing) {
+  switch (missing) {
+    case Missing::error:
+      return "error";
+    case Missing::propagate:
+      return "propagate";
+    case Missing::skip:
+      return "skip";
+  }
+  return "?";
+}
+
+RowRange chosen_rows(const RunOptions& options, const SourceInfo& info) {
+  if (info.rows == 0) throw Error(ExitCode::input, options.input + ": has no rows");
+  const std::int64_t end = options.end_row.value_or(info.rows);
+  if (options.first_row < 0 || end > info.rows || options.first_row >= end) {
+    throw Error(ExitCode::usage, "--rows " + std::to_string(options.first_row) + ":" + std::to_string(end) +
+                                     " does not lie within the " + std::to_string(info.rows) + " rows of " +
+                                     options.input);
+  }
+  return {options.first_row, end - options.first_row};
+}
+
+JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows) {
+  JobOptions chosen;
+  chosen.ddof = options.ddof;
+  chosen.rtol = options.rtol;
+  chosen.block_rows = block_rows;
+  if (options.missing.empty()) {
+    chosen.missing = options.job == "stats" ? Missing::skip : Missing::error;
+  } else if (options.missing == "error" || options.missing == "propagate") {
+    chosen.missing = options.missing == "error" ? Missing::error : Missing::propagate;
+  } else {
+    throw Error(ExitCode::usage, "--missing must be error or propagate");
+  }
+  if (options.job == "stats") {
+    if (options.precision != "auto" && options.precision != "fp64") {
+      throw Error(ExitCode::usage, "stats works in fp64 throughout: leave --precision out");
+    }
+    chosen.precision = Precision::fp64;
+  } else {
+    chosen.precision = choose_precision(options.precision, info.type, options.rtol);
+  }
+  const std::int64_t rows = chosen_rows(options, info).count;
+  if (options.job != "gram" && rows - options.ddof < 1) {
+    throw Error(ExitCode::input, options.input + ": " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+                                     " with --ddof " + std::to_string(options.ddof) + ": a variance needs at least " +
+                                     std::to_string(options.ddof + 1) + "; use more rows or --ddof 0");
+  }
+  return chosen;
+}
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::vector<std::byte> RankFigures::serialise() const {
+  const std::string text =
+      json{{"bytes_read", bytes_read}, {"peak_memory", peak_resident_memory()}, {"device", device}}.dump();
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+namespace {
+
+json parsed(const std::vector<std::byte>& bytes) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  return json::parse(text, text + bytes.size());
+}
+
+json input_as_json(const RunOptions& options, const SourceInfo& info) {
+  return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
+                           {"dataset", info.dataset},
+                           {"format", info.format},
+                           {"shape", info.shape},
+                           {"row_axis", options.row_axis},
+                           {"dtype", info.stored_type},
+                           {"size", info.file_bytes},
+                           {"mtime_ns", info.modified_ns}}});
+}
+
+}  // namespace
+
+void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report) {
+  for (const auto& bytes : of_ranks) {
+    const json rank = parsed(bytes);
+    report.bytes_read += rank.at("bytes_read").get<std::int64_t>();
+    report.peak_memory = std::max(report.peak_memory, rank.at("peak_memory").get<std::int64_t>());
+  }
+}
+
+void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world, const std::string& backend,
+                    const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report) {
+  std::set<std::string> devices;
+  for (const auto& bytes : of_ranks) devices.insert(parsed(bytes).at("device").get<std::string>());
+  ResultSink& sink = report.result;
+  sink.attribute("rowmill_version", std::string(version));
+  sink.attribute("command", options.command_json);
+  sink.attribute("inputs", input_as_json(options, report.source).dump());
+  sink.attribute("rows", report.input.rows);
+  sink.attribute("columns", report.input.columns);
+  sink.attribute("missing", name_of(job_options.missing));
+  sink.attribute("block_rows", report.block_rows);
+  sink.attribute("passes", std::int64_t{report.passes});
+  sink.attribute("world_size", std::int64_t{world.size()});
+  sink.attribute("backend", backend);
+  sink.attribute("devices", json(devices).dump());
+  sink.attribute("started", report.started);
+  sink.attribute("seconds", report.seconds);
+  sink.attribute("bytes_read", report.bytes_read);
+}
+
+}  // namespace rowmill

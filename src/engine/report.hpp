@@ -1,0 +1,40 @@
+#pragma once
+// What a run tells of itself: figures of all ranks, and the attributes of the result file.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/world.hpp"
+#include "engine/run.hpp"
+
+namespace rowmill {
+
+/// The rows that --rows chooses. Throws Error(usage) for a range outside the source, Error(input) for no rows at all.
+RowRange chosen_rows(const RunOptions& options, const SourceInfo& info);
+
+/// Job options as resolved. Throws Error(usage) for unknown words, Error(input) for too few rows for --ddof.
+JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows);
+
+/// One rank's part of the report.
+struct RankFigures {
+  std::int64_t bytes_read = 0;
+  std::string device;
+
+  std::vector<std::byte> serialise() const;  ///< adds this process's peak memory
+};
+
+/// Sums and maxima over ranks into the report.
+void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
+
+/// The root attributes that every result file has.
+void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world, const std::string& backend,
+                    const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
+
+std::string name_of(Missing missing);
+
+/// The time now, UTC, ISO 8601.
+std::string now_utc();
+
+}  // namespace rowmill

@@ -1,0 +1,229 @@
+#include "engine/run.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "engine/combine.hpp"
+#include "engine/lanes.hpp"
+#include "engine/progress.hpp"
+#include "engine/report.hpp"
+#include "engine/watch.hpp"
+#include "io/open.hpp"
+#include "io/result_writer.hpp"
+
+namespace rowmill {
+
+namespace {
+
+using Stage = Heartbeat::Stage;
+
+class Run {
+ public:
+  Run(const RunOptions& options, World& world) : options_(options), world_(world), ranks_(world.communicator()) {
+    report_.started = now_utc();
+  }
+
+  /// The whole flow. Throws what went wrong on this rank, or PeerFailed.
+  RunReport all() {
+    open_source();
+    make_plan();
+    State state = look_at_first_block();
+    Next next = Next::pass_again;
+    for (; next == Next::pass_again; ++report_.passes) {
+      job_->begin_pass(state);
+      mill_my_shard(state.pass);
+      HostPartial partial = lanes_->merged();
+      combine_ranks(partial, ranks_);
+      next = finish(partial, state);
+    }
+    --report_.passes;
+    collect_figures();
+    if (ranks_.rank() == 0) write();
+    return std::move(report_);
+  }
+
+ private:
+  void open_source() {
+    InputRequest request;
+    request.input = options_.input;
+    request.format = options_.format;
+    request.row_axis = options_.row_axis;
+    if (options_.timeout.count() > 0) request.time_limit = std::min(request.time_limit, options_.timeout);
+    std::vector<std::byte> plan;
+    if (ranks_.rank() == 0) {
+      if (!options_.output.empty()) check_output(options_.output, options_.overwrite);
+      plan = with_heartbeats(ranks_, {Stage::planning}, [&] { return plan_input(request); });
+    }
+    ranks_.broadcast(plan, 0);
+    source_ = with_heartbeats(ranks_, {Stage::planning}, [&] { return make_source(plan, request); });
+    if (!options_.columns.empty()) source_ = select_columns(std::move(source_), options_.columns);
+  }
+
+  void make_plan() {
+    const SourceInfo& info = source_->info();
+    const RowRange rows = chosen_rows(options_, info);
+    const BlockPreference preference = block_preference(options_.job);
+    report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
+    grid_ = BlockGrid(rows, report_.block_rows);
+    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
+
+    job_options_ = chosen_job_options(options_, info, report_.block_rows);
+    report_.input = {rows.count, info.columns, info.type};
+    job_ = make_job(options_.job, report_.input, job_options_);
+
+    backend_ = options_.backend == "host-async" ? make_async_host_backend() : make_host_backend();
+    ops_ = make_host_ops(*backend_);
+    PartialLayout layout = Lanes::extended(job_->layout(*ops_));
+    sources_ = {source_.get(), nullptr, nullptr};
+    const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
+    report_.memory = plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch,
+                                  options_.io_threads},
+                                 layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
+    lanes_ = std::make_unique<Lanes>(
+        std::move(layout), *backend_, *ops_,
+        Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
+                       is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input});
+    spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
+                  grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
+  }
+
+  /// Rank 0 looks at the first milled block, so that all ranks subtract the same shift.
+  State look_at_first_block() {
+    std::vector<std::byte> bytes;
+    if (ranks_.rank() == 0) {
+      bytes = with_heartbeats(ranks_, {Stage::planning, grid_.first_id()}, [&] {
+        State state;
+        BlockPipeline first(sources_, grid_, {grid_.first_id()}, *backend_, {.slots = 1, .io_threads = 1});
+        const std::optional<Lease> lease = first.next(lanes_->pilot_queue());
+        lanes_->pilot(*job_, lease.value().block(), state);
+        return state.serialise();
+      });
+    }
+    ranks_.broadcast(bytes, 0);
+    return State::deserialise(bytes);
+  }
+
+  void mill_my_shard(int pass) {
+    BlockPipeline pipeline(sources_, grid_, shard_, *backend_,
+                           {.slots = report_.memory.slots, .io_threads = report_.memory.io_threads});
+    const ProgressStyle style = ranks_.rank() == 0 ? progress_style(options_.progress) : ProgressStyle::none;
+    Progress progress(style, pass, static_cast<std::int64_t>(shard_.size()), report_.memory.slot_bytes);
+    std::optional<Verdict> failed;
+    const auto watch = [&] {
+      const std::int64_t block = pipeline.last_block();
+      const Verdict verdict = ranks_.poll({Stage::milling, block});
+      if (verdict.failed) {
+        failed = verdict;
+        pipeline.stop_before(verdict.before_row.value_or(0));
+      }
+      if (block >= 0) progress.update(block - shard_.front());
+    };
+    lanes_->mill(*job_, pipeline, watch);
+    if (failed) throw PeerFailed();
+    report_.pipeline = pipeline.stats();
+  }
+
+  /// Rank 0 finishes; all hear whether another pass follows, and with what.
+  Next finish(HostPartial& partial, State& state) {
+    std::vector<std::byte> bytes;
+    if (ranks_.rank() == 0) {
+      if (partial.integers("inexact").at(0) > 0) {
+        warn(options_.input + ": integers beyond 2^53 were rounded to the nearest float64");
+      }
+      bytes = with_heartbeats(ranks_, {Stage::finishing}, [&] {
+        const Next next = job_->finish(partial, state, report_.result);
+        std::vector<std::byte> all = state.serialise();
+        all.push_back(next == Next::pass_again ? std::byte{1} : std::byte{0});
+        return all;
+      });
+    }
+    ranks_.broadcast(bytes, 0);
+    const Next next = bytes.back() == std::byte{1} ? Next::pass_again : Next::done;
+    bytes.pop_back();
+    state = State::deserialise(bytes);
+    return next;
+  }
+
+  /// Figures of all ranks on rank 0, for the result's attributes and the report.
+  void collect_figures() {
+    const RankFigures mine{source_->bytes_read(), host_device_name()};
+    const auto all = ranks_.gather(mine.serialise());
+    if (ranks_.rank() != 0) return;
+    for (const std::string& warning : source_->info().warnings) warn(warning);
+    report_.source = source_->info();
+    report_.blocks = grid_.count();
+    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    report_.staging_memory = backend_->staging_memory().high_water;
+    report_.device_memory = backend_->device_memory().high_water;
+    add_figures(all, report_);
+    add_attributes(options_, job_options_, world_, backend_->name(), all, report_);
+  }
+
+  void write() {
+    if (options_.output.empty()) return;
+    with_heartbeats(ranks_, {Stage::writing}, [&] {
+      write_result(options_.output, report_.result, report_.source.column_names, options_.overwrite);
+    });
+  }
+
+  void warn(const std::string& text) {
+    if (std::find(report_.warnings.begin(), report_.warnings.end(), text) != report_.warnings.end()) return;
+    report_.warnings.push_back(text);
+    spdlog::warn(text);
+  }
+
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const RunOptions& options_;
+  World& world_;
+  Communicator& ranks_;
+  RunReport report_;
+  std::unique_ptr<Source> source_;
+  SourceSet sources_;
+  BlockGrid grid_;
+  Shard shard_;
+  JobOptions job_options_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Ops> ops_;
+  std::unique_ptr<Job> job_;
+  std::unique_ptr<Lanes> lanes_;
+};
+
+Failure describe_failure(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return {e.code(), e.row(), e.what()};
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::failed, std::nullopt, "out of memory: lower --memory, --threads or --block-rows"};
+  } catch (const std::exception& e) {
+    return {ExitCode::failed, std::nullopt, std::string("internal error: ") + e.what()};
+  }
+}
+
+}  // namespace
+
+RunReport run(const RunOptions& options, World& world) {
+  Communicator& ranks = world.communicator();
+  RunReport report;
+  std::optional<Failure> mine;
+  try {
+    Run whole(options, world);
+    report = whole.all();
+  } catch (const PeerFailed&) {
+  } catch (...) {
+    mine = describe_failure(std::current_exception());
+    ranks.announce(*mine);
+  }
+  const Agreement agreement = ranks.agree(mine, {Stage::finishing});
+  if (!agreement.ok) {
+    if (agreement.rank == ranks.rank()) spdlog::error(agreement.message);
+    report = RunReport{};
+    report.exit_code = agreement.code;
+  }
+  return report;
+}
+
+}  // namespace rowmill

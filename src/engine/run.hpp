@@ -1,0 +1,65 @@
+#pragma once
+// A whole run: from an input's name to the result file. run.cpp is the flow in one page; read it first.
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/world.hpp"
+#include "core/block.hpp"
+#include "core/result.hpp"
+#include "engine/plan.hpp"
+#include "io/source.hpp"
+#include "jobs/job.hpp"
+#include "pipeline/block_pipeline.hpp"
+
+namespace rowmill {
+
+/// The options of a job's run as the user gave them; the same on every rank.
+struct RunOptions {
+  std::string job;     ///< "stats", "gram", "cov"
+  std::string input;   ///< "FILE" or "FILE:/DATASET"
+  std::string output;  ///< empty: no result file
+  bool overwrite = false;
+
+  std::string format = "auto";
+  int row_axis = 0;
+  std::int64_t first_row = 0;
+  std::optional<std::int64_t> end_row;  ///< all rows if not set
+  std::vector<std::int64_t> columns;    ///< all if empty
+
+  int ddof = 1;
+  std::string missing;  ///< "error", "propagate"; empty: the job's default
+  std::string precision = "auto";
+  double rtol = 3e-5;
+
+  std::string backend = "auto";  ///< "auto", "host"; tests: "host-async"
+  std::int64_t memory = 0, block_rows = 0;
+  int prefetch = 4, io_threads = 0, threads = 0;
+  std::chrono::milliseconds timeout{600000};
+  std::string progress = "auto";
+  std::string command_json = "{}";  ///< all options as resolved, for the result's attributes
+};
+
+/// What a run leaves behind, on rank 0; elsewhere only `exit_code` is set.
+struct RunReport {
+  ExitCode exit_code = ExitCode::ok;
+  SourceInfo source;
+  JobInput input;
+  ResultSink result;
+  std::vector<std::string> warnings;
+  std::int64_t block_rows = 0, blocks = 0, bytes_read = 0;
+  int passes = 1;
+  std::string started;  ///< UTC, ISO 8601
+  double seconds = 0;
+  MemoryPlan memory;
+  std::int64_t peak_memory = 0;     ///< the greatest of any rank
+  std::int64_t staging_memory = 0, device_memory = 0;  ///< high water of rank 0
+  PipelineStats pipeline;           ///< of rank 0
+};
+
+/// Collective. An error on any rank ends all with that error: one rank says it on stderr, all return its exit code.
+RunReport run(const RunOptions& options, World& world);
+
+}  // namespace rowmill

@@ -1,0 +1,19 @@
+#pragma once
+// Work that takes long on the thread that does all MPI: done on another thread while this one keeps the ranks in touch.
+#include <chrono>
+#include <future>
+#include <utility>
+
+#include "comm/communicator.hpp"
+
+namespace rowmill {
+
+template <typename Work>
+auto with_heartbeats(Communicator& communicator, const Heartbeat& heartbeat, Work work) {
+  if (communicator.size() == 1) return work();
+  auto done = std::async(std::launch::async, std::move(work));
+  while (done.wait_for(std::chrono::milliseconds(2)) != std::future_status::ready) communicator.poll(heartbeat);
+  return done.get();
+}
+
+}  // namespace rowmill

@@ -1,0 +1,96 @@
+// cov: the covariance matrix, with means and standard deviations.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "jobs/cross.hpp"
+#include "jobs/job.hpp"
+#include "jobs/moments.hpp"
+
+namespace rowmill {
+
+namespace {
+
+class CovJob final : public Job {
+ public:
+  CovJob(const JobInput& input, const JobOptions& options) : input_(input), options_(options) {}
+
+  PartialLayout layout(const Ops& ops) const override {
+    PartialLayout layout;
+    add_moments(layout, input_.columns);
+    add_cross(layout, input_, options_.precision, ops);
+    return layout;
+  }
+
+  void pilot(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue) override {
+    choose_shift(block, lane, state, ops, queue);
+    prepare_moments(lane, state, ops, queue);
+    state.arrays["measured_error"] = {
+        measure_error(block, column_map(lane), options_.precision, input_, lane, ops, queue)};
+  }
+
+  void begin_pass(const State& state) override { state_ = state; }
+
+  void prepare(PartialView lane, Ops& ops, Queue queue) const override { prepare_moments(lane, state_, ops, queue); }
+
+  void accumulate(const Block& block, PartialView lane, Ops& ops, Queue queue) const override {
+    accumulate_moments(block, lane, ops, queue);
+    accumulate_cross(block, column_map(lane), options_.precision, lane, ops, queue);
+  }
+
+  Next finish(HostPartial& global, State& state, ResultSink& sink) override {
+    Moments m = finish_moments(global, state, options_.ddof);
+    if (improve_shift(m, spread_limit(), state)) return Next::pass_again;
+    std::vector<double> covariance = centred(global.sums("product"), m, state);
+    const std::int64_t columns = input_.columns;
+    std::vector<double> deviation(static_cast<std::size_t>(columns));
+    for (std::int64_t j = 0; j < columns; ++j) {
+      deviation[static_cast<std::size_t>(j)] = std::sqrt(covariance[static_cast<std::size_t>(j * columns + j)]);
+      if (m.missing[static_cast<std::size_t>(j)] > 0) {
+        m.mean[static_cast<std::size_t>(j)] = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+    sink.add("covariance", {columns, columns}, std::move(covariance));
+    sink.add("mean", {columns}, m.mean);
+    sink.add("std", {columns}, std::move(deviation));
+    sink.attribute("precision", name_of(options_.precision));
+    sink.attribute("precision_bound", product_bound(options_.precision, options_.block_rows) * (1 + m.worst_spread));
+    sink.attribute("precision_measured_error", state.arrays.at("measured_error").at(0));
+    return Next::done;
+  }
+
+ private:
+  /// δ²/σ² above which a second pass with the known means is made: bounds grow by 1 + δ²/σ².
+  double spread_limit() const { return options_.precision == Precision::fp64 ? 1e4 : 9; }
+
+  /// (P - n δ δᵀ) / (n - ddof), both triangles, in the units of the input; constant columns are exactly zero.
+  std::vector<double> centred(const std::vector<double>& packed, const Moments& m, const State& state) const {
+    const std::int64_t columns = input_.columns;
+    const auto& scale = state.arrays.at("scale");
+    const auto n = static_cast<long double>(input_.rows);
+    const auto free = static_cast<long double>(input_.rows - options_.ddof);
+    std::vector<double> covariance(static_cast<std::size_t>(columns * columns));
+    for (std::size_t i = 0, at = 0; i < static_cast<std::size_t>(columns); ++i) {
+      for (std::size_t j = 0; j <= i; ++j, ++at) {
+        long double value = packed[at] - n * m.delta[i] * m.delta[j];
+        if (i == j) value = std::isnan(value) ? value : std::max(value, 0.0L);
+        if ((m.constant[i] || m.constant[j]) && std::isfinite(packed[at])) value = 0;
+        const auto entry = static_cast<double>(value / free / scale[i] / scale[j]);
+        covariance[i * static_cast<std::size_t>(columns) + j] = covariance[j * static_cast<std::size_t>(columns) + i] = entry;
+      }
+    }
+    return covariance;
+  }
+
+  JobInput input_;
+  JobOptions options_;
+  State state_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> make_cov_job(const JobInput& input, const JobOptions& options) {
+  return std::make_unique<CovJob>(input, options);
+}
+
+}  // namespace rowmill

@@ -1,0 +1,58 @@
+// gram: XᵀX.
+#include "jobs/cross.hpp"
+#include "jobs/job.hpp"
+
+namespace rowmill {
+
+namespace {
+
+class GramJob final : public Job {
+ public:
+  GramJob(const JobInput& input, const JobOptions& options) : input_(input), options_(options) {}
+
+  PartialLayout layout(const Ops& ops) const override {
+    PartialLayout layout;
+    add_cross(layout, input_, options_.precision, ops);
+    return layout;
+  }
+
+  void pilot(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue) override {
+    state.arrays["measured_error"] = {measure_error(block, {}, options_.precision, input_, lane, ops, queue)};
+  }
+
+  void begin_pass(const State&) override {}
+  void prepare(PartialView, Ops&, Queue) const override {}
+
+  void accumulate(const Block& block, PartialView lane, Ops& ops, Queue queue) const override {
+    accumulate_cross(block, {}, options_.precision, lane, ops, queue);
+  }
+
+  Next finish(HostPartial& global, State& state, ResultSink& sink) override {
+    const std::vector<double> packed = global.sums("product");
+    const std::int64_t columns = input_.columns;
+    std::vector<double> gram(static_cast<std::size_t>(columns * columns));
+    for (std::int64_t i = 0, at = 0; i < columns; ++i) {
+      for (std::int64_t j = 0; j <= i; ++j, ++at) {
+        const double value = packed[static_cast<std::size_t>(at)];
+        gram[static_cast<std::size_t>(i * columns + j)] = gram[static_cast<std::size_t>(j * columns + i)] = value;
+      }
+    }
+    sink.add("gram", {columns, columns}, std::move(gram));
+    sink.attribute("precision", name_of(options_.precision));
+    sink.attribute("precision_bound", product_bound(options_.precision, options_.block_rows));
+    sink.attribute("precision_measured_error", state.arrays.at("measured_error").at(0));
+    return Next::done;
+  }
+
+ private:
+  JobInput input_;
+  JobOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> make_gram_job(const JobInput& input, const JobOptions& options) {
+  return std::make_unique<GramJob>(input, options);
+}
+
+}  // namespace rowmill

@@ -1,0 +1,190 @@
+// The program as its users start it: output, result files, exit codes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/files.hpp"
+#include "tests/support/process.hpp"
+
+namespace rowmill {
+namespace {
+
+using test::Folder;
+using test::Matrix;
+using test::Outcome;
+using test::rowmill;
+
+Matrix<float> counting(std::int64_t rows, std::int64_t columns) {
+  Matrix<float> x(rows, columns);
+  for (std::size_t k = 0; k < x.values.size(); ++k) x.values[k] = static_cast<float>(k % 1000);
+  return x;
+}
+
+void expect_one_line(const Outcome& outcome, int exit_code, const std::string& mentions) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  EXPECT_EQ(outcome.error_lines().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find(mentions), std::string::npos) << outcome.err;
+  EXPECT_TRUE(outcome.out.empty()) << outcome.out;
+}
+
+TEST(Program, Stats_OfAnHdf5File_WritesAResultThatTellsWhereItCameFrom) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(1000, 3));
+  const Outcome outcome = rowmill({"stats", folder / "x.h5:/X", "-o", folder / "out.h5"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+  EXPECT_NE(outcome.out.find("result in"), std::string::npos) << outcome.out;
+  for (const char* name : {"count", "missing", "sum", "mean", "variance", "std", "min", "max"}) {
+    EXPECT_EQ(test::read_result(folder / "out.h5", name).size(), 3U) << name;
+  }
+  EXPECT_EQ(test::read_result(folder / "out.h5", "max")[0], 999);
+  for (const char* name : {"rowmill_version", "command", "inputs", "missing", "precision", "backend", "devices", "started"}) {
+    EXPECT_FALSE(test::read_attribute(folder / "out.h5", name).empty()) << name;
+  }
+}
+
+TEST(Program, Json_IsOneObjectOnStdout) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  const Outcome outcome = rowmill({"stats", folder / "x.h5", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.front(), '{');
+  EXPECT_NE(outcome.out.find("\"mean\""), std::string::npos);
+  EXPECT_NE(outcome.out.find("\"bytes_read\": 800"), std::string::npos) << outcome.out;
+}
+
+TEST(Program, AnOutputThatExists_IsRefusedUnlessOverwrite) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  std::ofstream(folder / "out.h5") << "mine";
+  const std::vector<std::string> words = {"cov", folder / "x.h5:/X", "-o", folder / "out.h5"};
+  expect_one_line(rowmill(words), 2, "--overwrite");
+  EXPECT_EQ(std::filesystem::file_size(folder / "out.h5"), 4U);
+  std::vector<std::string> forced = words;
+  forced.push_back("--overwrite");
+  EXPECT_EQ(rowmill(forced).exit_code, 0);
+  EXPECT_EQ(test::read_result(folder / "out.h5", "covariance").size(), 4U);
+}
+
+TEST(Program, SeveralDataSets_AreListedWhereNoneIsNamed) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2), {}, "/first");
+  const hid_t file = H5Fopen((folder / "x.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hsize_t size[2] = {4, 4};
+  const hid_t space = H5Screate_simple(2, size, nullptr);
+  H5Dclose(H5Dcreate2(file, "/second", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Fclose(file);
+  const Outcome outcome = rowmill({"stats", folder / "x.h5"});
+  expect_one_line(outcome, 2, "/second");
+  EXPECT_NE(outcome.err.find("/first"), std::string::npos);
+}
+
+TEST(Program, InputsThatCannotBeUsed_ExitWithThreeAndOneLine) {
+  Folder folder;
+  const hid_t file = H5Fcreate((folder / "x.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t size[2] = {4, 2};
+  const hid_t space = H5Screate_simple(2, size, nullptr), scalar = H5Screate(H5S_SCALAR);
+  const hid_t text = H5Tcopy(H5T_C_S1), pair = H5Tcreate(H5T_COMPOUND, 16);
+  H5Tset_size(text, 8);
+  H5Tinsert(pair, "a", 0, H5T_NATIVE_DOUBLE);
+  H5Tinsert(pair, "b", 8, H5T_NATIVE_DOUBLE);
+  const auto make = [&](const char* name, hid_t type, hid_t extent) {
+    H5Dclose(H5Dcreate2(file, name, type, extent, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  };
+  make("/text", text, space);
+  make("/compound", pair, space);
+  make("/reference", H5T_STD_REF_OBJ, space);
+  make("/scalar", H5T_NATIVE_DOUBLE, scalar);
+  H5Tclose(text);
+  H5Tclose(pair);
+  H5Sclose(space);
+  H5Sclose(scalar);
+  H5Fclose(file);
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"text", "string"}, {"compound", "compound"}, {"reference", "reference"}, {"scalar", "scalar"}};
+  for (const auto& [name, type] : cases) {
+    const Outcome outcome = rowmill({"stats", folder / "x.h5:/" + name, "-o", folder / "out.h5"});
+    expect_one_line(outcome, 3, "/" + name);
+    EXPECT_NE(outcome.err.find(type), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder / "out.h5"));
+  }
+  std::ofstream(folder / "words.h5") << "these are words";
+  expect_one_line(rowmill({"stats", folder / "words.h5:/X"}), 3, "words.h5");
+  expect_one_line(rowmill({"stats", folder / "nosuch.h5:/X"}), 3, "nosuch.h5");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/nosuch"}), 3, "/nosuch");
+}
+
+TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--rows", "5:11"}), 2, "--rows");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--columns", "2"}), 2, "--columns");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--row-axis", "2"}), 2, "--row-axis");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "out.h5");
+}
+
+TEST(Program, MemoryThatIsTooLittle_NamesTheNeed) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  expect_one_line(rowmill({"cov", folder / "x.h5:/X", "--memory", "1MiB"}), 2, "--memory");
+}
+
+TEST(Program, Info_TellsWhatWouldBeMilled) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(5000, 4), {.chunk_rows = 100, .chunk_columns = 4, .gzip = 4});
+  const Outcome outcome = rowmill({"info", folder / "x.h5"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* word : {"/X", "float32", "5000", "would mill", "stats", "memory"}) {
+    EXPECT_NE(outcome.out.find(word), std::string::npos) << word << "\n" << outcome.out;
+  }
+  EXPECT_EQ(rowmill({"info", folder / "x.h5", "--json"}).out.front(), '{');
+}
+
+TEST(Program, Generate_PlantsAnswersThatCovFinds) {
+  Folder folder;
+  const Outcome made = rowmill({"generate", folder / "g.h5", "--shape", "20000x6", "--seed", "3"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Outcome outcome = rowmill({"cov", folder / "g.h5:/X", "-o", folder / "out.h5"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("planted"), std::string::npos) << outcome.out;
+  const auto found = test::read_result(folder / "out.h5", "covariance"), planted = test::read_result(folder / "g.h5", "planted/covariance");
+  ASSERT_EQ(found.size(), 36U);
+  ASSERT_EQ(planted.size(), 36U);
+  for (std::size_t k = 0; k < 36; ++k) {
+    const double size = std::sqrt(planted[k / 6 * 7] * planted[k % 6 * 7]);
+    EXPECT_NEAR(found[k], planted[k], 6 * size / std::sqrt(20000.0)) << k;  // six standard errors
+  }
+}
+
+TEST(Program, PeakMemory_StaysWithinTheBudgetForAFileFourTimesAsLarge) {
+  Folder folder;
+  constexpr std::int64_t budget = 64 << 20;
+  ASSERT_EQ(rowmill({"generate", folder / "g.h5", "--shape", "524288x128", "--rank", "1"}, 0, 120).exit_code, 0);
+  ASSERT_GE(std::filesystem::file_size(folder / "g.h5"), static_cast<std::uintmax_t>(4 * budget));
+  for (const char* job : {"stats", "gram", "cov"}) {
+    const Outcome outcome = rowmill({job, folder / "g.h5:/X", "-o", folder / "out.h5", "--overwrite", "--memory", "64MiB"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_LE(outcome.peak_memory, budget) << job;
+    EXPECT_GT(outcome.peak_memory, 1 << 20) << job;
+  }
+}
+
+TEST(Program, ADiskThatIsFull_LeavesNothingAtTheOutput) {
+  Folder folder;
+  const std::string mount = "mount -t tmpfs -o size=256k none " + folder.path();
+  if (geteuid() != 0 || system((mount + " 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+  Folder elsewhere;
+  test::write_h5(elsewhere / "x.h5", counting(400, 300));  // the covariance takes 720 kB
+  const Outcome outcome = rowmill({"cov", elsewhere / "x.h5:/X", "-o", folder / "out.h5"});
+  const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
+  EXPECT_EQ(system(("umount " + folder.path()).c_str()), 0);
+  expect_one_line(outcome, 1, "out.h5");
+  EXPECT_EQ(files, 0);
+}
+
+}  // namespace
+}  // namespace rowmill

@@ -1,0 +1,117 @@
+#include "app/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/files.hpp"
+
+namespace rowmill {
+namespace {
+
+Parsed parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "rowmill");
+  return parse_command_line(static_cast<int>(words.size()), words.data());
+}
+
+TEST(Options, OfAJob_AreUnderstood) {
+  const Parsed parsed = parse({"cov", "f.h5:/X", "-o", "out.h5", "--overwrite", "--rows", "10:200", "--columns", "3,5:8,0",
+                               "--ddof", "0", "--missing", "propagate", "--precision", "fp64", "--rtol", "1e-7", "--memory",
+                               "64MiB", "--block-rows", "99", "--prefetch", "3", "--io-threads", "5", "--threads", "6",
+                               "--timeout", "5s", "--progress", "log", "--json", "--row-axis", "1", "--format", "hdf5"});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  const RunOptions& run = parsed.line->run;
+  EXPECT_EQ(run.job, "cov");
+  EXPECT_EQ(run.input, "f.h5:/X");
+  EXPECT_EQ(run.output, "out.h5");
+  EXPECT_TRUE(run.overwrite);
+  EXPECT_EQ(run.first_row, 10);
+  EXPECT_EQ(run.end_row, 200);
+  EXPECT_EQ(run.columns, (std::vector<std::int64_t>{3, 5, 6, 7, 0}));
+  EXPECT_EQ(run.ddof, 0);
+  EXPECT_EQ(run.missing, "propagate");
+  EXPECT_EQ(run.precision, "fp64");
+  EXPECT_EQ(run.rtol, 1e-7);
+  EXPECT_EQ(run.memory, 64 << 20);
+  EXPECT_EQ(run.block_rows, 99);
+  EXPECT_EQ(run.prefetch, 3);
+  EXPECT_EQ(run.io_threads, 5);
+  EXPECT_EQ(run.threads, 6);
+  EXPECT_EQ(run.timeout, std::chrono::seconds(5));
+  EXPECT_EQ(run.row_axis, 1);
+  EXPECT_TRUE(parsed.line->json);
+}
+
+TEST(Options, ThatWereResolved_StandInTheCommandAttribute) {
+  const Parsed parsed = parse({"stats", "f.h5", "--ddof", "0"});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  const auto all = nlohmann::json::parse(parsed.line->run.command_json);
+  EXPECT_EQ(all.at("command"), "stats");
+  EXPECT_EQ(all.at("input"), "f.h5");
+  EXPECT_EQ(all.at("ddof"), "0");
+  EXPECT_EQ(all.at("overwrite"), "false");
+  EXPECT_EQ(all.at("prefetch"), "4");
+}
+
+TEST(Options, FromTheEnvironmentAndAFile_GiveWayToTheCommandLine) {
+  test::Folder folder;
+  std::ofstream(folder / "c.toml") << "ddof = 3\nprefetch = 7\nmemory = \"1GiB\"\n";
+  setenv("ROWMILL_THREADS", "9", 1);
+  setenv("ROWMILL_BLOCK_ROWS", "123", 1);
+  const std::string config = folder / "c.toml";
+  const Parsed parsed = parse({"cov", "f.h5", "--config", config.c_str(), "--prefetch", "8", "--threads", "2"});
+  unsetenv("ROWMILL_THREADS");
+  unsetenv("ROWMILL_BLOCK_ROWS");
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  EXPECT_EQ(parsed.line->run.ddof, 3);
+  EXPECT_EQ(parsed.line->run.prefetch, 8);
+  EXPECT_EQ(parsed.line->run.memory, 1 << 30);
+  EXPECT_EQ(parsed.line->run.threads, 2);
+  EXPECT_EQ(parsed.line->run.block_rows, 123);
+}
+
+TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
+  const std::vector<std::vector<const char*>> wrong = {
+      {"cow", "f.h5"}, {"cov"}, {"cov", "f.h5", "--nosuch"}, {"cov", "f.h5", "--memory", "lots"},
+      {"cov", "f.h5", "--rows", "7"}, {"cov", "f.h5", "--ddof", "-1"}, {"cov", "f.h5", "--missing", "zero"},
+      {"cov", "f.h5", "--backend", "cuda"}, {"cov", "f.h5", "--columns", "1:1"}, {"cov", "f.h5", "--format", "matlab"},
+      {"stats", "a.h5", "b.h5"}, {"gram", "f.h5", "--ddof", "1"}, {"generate", "x.h5"}, {"cov", "f.h5", "--timeout", "5 parsecs"}};
+  for (const auto& words : wrong) {
+    const Parsed parsed = parse(words);
+    EXPECT_FALSE(parsed.line) << words.back();
+    EXPECT_EQ(parsed.exit_code, 2) << words.back();
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+  }
+}
+
+TEST(Options, OfGenerate_AreUnderstood) {
+  const Parsed parsed = parse({"generate", "x.h5:/a/b", "--shape", "1000x20", "--type", ">int16", "--chunk", "100x20", "--filter",
+                               "shuffle+gzip", "--seed", "5", "--rank", "2", "--noise", "0.5"});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  const GenerateOptions& g = parsed.line->generate;
+  EXPECT_EQ(g.path, "x.h5");
+  EXPECT_EQ(g.dataset, "/a/b");
+  EXPECT_EQ(g.rows, 1000);
+  EXPECT_EQ(g.columns, 20);
+  EXPECT_EQ(g.type, DType::i16);
+  EXPECT_TRUE(g.big_endian);
+  EXPECT_EQ(g.chunk_rows, 100);
+  EXPECT_EQ(g.seed, 5U);
+  EXPECT_EQ(g.noise, 0.5);
+}
+
+TEST(Options, HelpAndVersion_ArePrintedWithExitZero) {
+  EXPECT_EQ(parse({"--help"}).exit_code, 0);
+  EXPECT_EQ(parse({"--version"}).text.substr(0, 8), "rowmill ");
+  for (const char* command : {"info", "stats", "gram", "cov", "generate"}) {
+    const Parsed parsed = parse({command, "--help"});
+    EXPECT_EQ(parsed.exit_code, 0);
+    EXPECT_NE(parsed.text.find("--config"), std::string::npos) << parsed.text;
+  }
+  EXPECT_EQ(parse({}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace rowmill

@@ -1,0 +1,105 @@
+// The same bits on any number of ranks and threads.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/support/files.hpp"
+#include "tests/support/process.hpp"
+
+namespace rowmill {
+namespace {
+
+using test::Folder;
+using test::Matrix;
+using test::Outcome;
+using test::rowmill;
+
+const std::vector<std::pair<const char*, std::vector<const char*>>>& jobs() {
+  static const std::vector<std::pair<const char*, std::vector<const char*>>> all = {
+      {"stats", {"count", "missing", "sum", "mean", "variance", "std", "min", "max"}},
+      {"gram", {"gram"}},
+      {"cov", {"covariance", "mean", "std"}}};
+  return all;
+}
+
+Matrix<float> random_matrix(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
+  Matrix<float> x(rows, columns);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(10, 3);
+  for (float& v : x.values) v = normal(random);
+  return x;
+}
+
+/// Runs every job alone with one thread, then in each of the ways, and compares all data sets bit for bit.
+void expect_same_bits(const Folder& folder, const std::string& input, const std::vector<std::pair<int, std::vector<std::string>>>& ways) {
+  for (const auto& [job, names] : jobs()) {
+    const std::vector<std::string> words = {job, input, "--overwrite", "--block-rows", "300", "-o"};
+    std::vector<std::string> alone = words;
+    alone.insert(alone.end(), {folder / "alone.h5", "--threads", "1"});
+    const Outcome first = rowmill(alone);
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    for (const auto& [ranks, more] : ways) {
+      std::vector<std::string> other = words;
+      other.push_back(folder / "other.h5");
+      other.insert(other.end(), more.begin(), more.end());
+      const Outcome outcome = rowmill(other, ranks, 120);
+      ASSERT_EQ(outcome.exit_code, 0) << ranks << " ranks: " << outcome.err;
+      for (const char* name : names) {
+        const auto a = test::read_result(folder / "alone.h5", name), b = test::read_result(folder / "other.h5", name);
+        ASSERT_FALSE(a.empty()) << name;
+        EXPECT_TRUE(test::same_bits(a, b)) << job << " " << name << " on " << ranks << " ranks";
+      }
+    }
+  }
+}
+
+TEST(SameBits, OnOneToEightRanks) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", random_matrix(7321, 19, 1));
+  expect_same_bits(folder, folder / "x.h5:/X",
+                   {{1, {}}, {2, {"--threads", "1"}}, {3, {"--threads", "2"}}, {5, {"--threads", "1"}}, {8, {"--threads", "1"}}});
+}
+
+TEST(SameBits, WithAnyThreadsMemoryAndPrefetch) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", random_matrix(20'000, 23, 2), {.chunk_rows = 128, .chunk_columns = 23});
+  expect_same_bits(folder, folder / "x.h5:/X",
+                   {{0, {"--threads", "2"}}, {0, {"--threads", "3", "--memory", "100MiB", "--prefetch", "1"}},
+                    {0, {"--threads", "2", "--memory", "4GiB", "--prefetch", "50", "--io-threads", "4"}}});
+}
+
+TEST(SameBits, FromContiguousChunkedCompressedAndNumpyFiles) {
+  Folder folder;
+  const Matrix<float> x = random_matrix(3001, 12, 3);
+  test::write_h5(folder / "contiguous.h5", x);
+  test::write_h5(folder / "chunked.h5", x, {.chunk_rows = 97, .chunk_columns = 5});
+  test::write_h5(folder / "gzip.h5", x, {.chunk_rows = 100, .chunk_columns = 12, .gzip = 4});
+  test::write_h5(folder / "big.h5", x, {.big_endian = true});
+  test::write_npy(folder / "x.npy", x);
+  for (const auto& [job, names] : jobs()) {
+    for (const char* file : {"contiguous.h5:/X", "chunked.h5:/X", "gzip.h5:/X", "big.h5:/X", "x.npy"}) {
+      const Outcome outcome = rowmill({job, folder / file, "-o", folder / (std::string(file).substr(0, 3) + ".out"), "--overwrite",
+                                       "--block-rows", "256"});
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      for (const char* name : names) {
+        EXPECT_TRUE(test::same_bits(test::read_result(folder / "con.out", name),
+                                    test::read_result(folder / (std::string(file).substr(0, 3) + ".out"), name)))
+            << job << " " << name << " " << file;
+      }
+    }
+  }
+}
+
+TEST(MoreRanksThanRows, GiveWhatOneRankGives) {
+  Folder folder;
+  Matrix<double> x(3, 4);
+  for (std::size_t k = 0; k < 12; ++k) x.values[k] = static_cast<double>(k + 1);
+  test::write_h5(folder / "x.h5", x);
+  const Outcome outcome = rowmill({"stats", folder / "x.h5:/X", "-o", folder / "out.h5"}, 5);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(test::read_result(folder / "out.h5", "sum"), (std::vector<double>{15, 18, 21, 24}));
+  EXPECT_EQ(test::read_result(folder / "out.h5", "std"), (std::vector<double>{4, 4, 4, 4}));
+}
+
+}  // namespace
+}  // namespace rowmill

@@ -1,0 +1,100 @@
+#include "engine/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "engine/machine.hpp"
+
+namespace rowmill {
+namespace {
+
+SourceInfo source_of(std::int64_t rows, std::int64_t columns, DType type, std::int64_t chunk_rows = 1) {
+  SourceInfo info;
+  info.rows = rows;
+  info.columns = columns;
+  info.type = {type, false};
+  info.storage_chunk_rows = chunk_rows;
+  return info;
+}
+
+TEST(BlockRows, OfAWish_AreTheWish) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1000, 10, DType::f32, 64), 77), 77);
+}
+
+TEST(BlockRows, OfContiguousRows_FillThePreferredBytes) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32), 0), 512);
+}
+
+TEST(BlockRows, OfWideRows_AreAtLeastThePreferredRows) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 100'000, DType::f64), 0), 256);
+}
+
+TEST(BlockRows, OfSmallStorageChunks_AreWholeChunks) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 100), 0), 500);
+}
+
+TEST(BlockRows, OfLargerStorageChunks_AreOneChunkUpToEightBlocks) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 4096), 0), 4096);
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 4097), 0), 512);
+}
+
+TEST(Precision, Auto_IsFp32ForNarrowTypesWithinTheBound) {
+  EXPECT_EQ(choose_precision("auto", {DType::f32, false}, 3e-5), Precision::fp32);
+  EXPECT_EQ(choose_precision("auto", {DType::u8, false}, 3e-5), Precision::fp32);
+  EXPECT_EQ(choose_precision("auto", {DType::f64, false}, 3e-5), Precision::fp64);
+  EXPECT_EQ(choose_precision("auto", {DType::i64, false}, 3e-5), Precision::fp64);
+  EXPECT_EQ(choose_precision("auto", {DType::f32, false}, 1e-6), Precision::fp64);
+}
+
+TEST(Precision, Fp32ThatCannotMeetRtol_IsRefused) {
+  EXPECT_THROW(choose_precision("fp32", {DType::f32, false}, 1e-6), Error);
+  EXPECT_THROW(choose_precision("fp17", {DType::f32, false}, 1e-3), Error);
+}
+
+PartialLayout layout_of(std::int64_t sums) {
+  PartialLayout layout;
+  layout.add("sum", ElementKind::binned, Combine::sum, sums);
+  return layout;
+}
+
+TEST(MemoryPlan, ThatFits_StaysWithinTheBudget) {
+  const PartialLayout layout = layout_of(100'000);
+  const std::int64_t budget = resident_memory() + (256 << 20);
+  for (const std::int64_t slot : {1 << 16, 1 << 20, 1 << 23, 1 << 25}) {
+    const MemoryPlan plan = plan_memory({budget, 1, 8, 64, 0}, layout, slot, 1'000'000);
+    EXPECT_LE(plan.expected(), budget) << slot;
+    EXPECT_GE(plan.slots, 2);
+    EXPECT_GE(plan.lanes, 1);
+  }
+}
+
+TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
+  const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
+  const std::int64_t tight = resident_memory() + 190'000'000;
+  EXPECT_EQ(plan_memory({tight, 1, 8, 4, 0}, layout, 1 << 20, 1000).lanes, 3);
+  EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0}, layout, 1 << 20, 1000).lanes, 8);
+}
+
+TEST(MemoryPlan, IsSharedByTheRanksOfANode) {
+  const PartialLayout layout = layout_of(10);
+  EXPECT_EQ(plan_memory({8LL << 30, 4, 1, 4, 0}, layout, 1 << 20, 1000).budget, 2LL << 30);
+}
+
+TEST(MemoryPlan, ThatDoesNotFit_NamesTheNeed) {
+  try {
+    plan_memory({1 << 20, 1, 1, 4, 0}, layout_of(1'000'000), 1 << 26, 1000);
+    FAIL() << "was planned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    EXPECT_NE(std::string(error.what()).find("--memory"), std::string::npos) << error.what();
+  }
+}
+
+TEST(MemoryPlan, OfARankWithoutBlocks_IsStillAPlan) {
+  const MemoryPlan plan = plan_memory({8LL << 30, 1, 4, 4, 0}, layout_of(10), 1 << 20, 0);
+  EXPECT_EQ(plan.lanes, 1);
+  EXPECT_EQ(plan.slots, 2);
+}
+
+}  // namespace
+}  // namespace rowmill
