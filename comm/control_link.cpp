@@ -12,7 +12,7 @@ namespace rowmill {
 static_assert(std::is_trivially_copyable_v<ControlMessage>);
 
 namespace {
-constexpr int message_bytes = static_cast<int>(sizeof(ControlMessage));
+constexpr int kMessageBytes = static_cast<int>(sizeof(ControlMessage));
 }
 
 struct ControlLink::Impl {
@@ -33,13 +33,13 @@ struct ControlLink::Impl {
   void start_send(int peer, const ControlMessage& message) {
     Outgoing& out = outgoing[static_cast<std::size_t>(peer)];
     out.message = message;
-    check_mpi(MPI_Issend(&out.message, message_bytes, MPI_BYTE, peer, 0, comm, &sends[static_cast<std::size_t>(peer)]),
+    check_mpi(MPI_Issend(&out.message, kMessageBytes, MPI_BYTE, peer, 0, comm, &sends[static_cast<std::size_t>(peer)]),
               "MPI_Issend");
     ++sends_under_way;
   }
 
   void start_receive() {
-    check_mpi(MPI_Irecv(&incoming, message_bytes, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, &receive), "MPI_Irecv");
+    check_mpi(MPI_Irecv(&incoming, kMessageBytes, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, &receive), "MPI_Irecv");
   }
 };
 

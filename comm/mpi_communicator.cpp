@@ -17,8 +17,8 @@ namespace rowmill {
 namespace {
 
 // MPI counts are ints, and pieces of this size let the control plane be looked at between them.
-constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
-constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
+constexpr std::int64_t kPieceElements = std::int64_t{1} << 20;
+constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
 
 MPI_Datatype mpi_type(ElementKind kind) {
   switch (kind) {
@@ -175,9 +175,9 @@ void MpiCommunicator::reduce(Backend& backend, void* data, std::int64_t count, E
   begin();
   wait_for_queue(backend, queue);
   const auto width = static_cast<std::int64_t>(reducible_bytes(kind));
-  const Staging staging(backend, static_cast<std::size_t>(std::min(count, piece_elements) * width));
-  for (std::int64_t done = 0; done < count; done += piece_elements) {
-    const std::int64_t elements = std::min(piece_elements, count - done);
+  const Staging staging(backend, static_cast<std::size_t>(std::min(count, kPieceElements) * width));
+  for (std::int64_t done = 0; done < count; done += kPieceElements) {
+    const std::int64_t elements = std::min(kPieceElements, count - done);
     const auto bytes = static_cast<std::size_t>(elements * width);
     std::byte* const place = static_cast<std::byte*>(data) + done * width;
     std::byte* const memory = piece(elements * width).data();
@@ -204,8 +204,8 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
   auto size = static_cast<std::int64_t>(bytes.size());
   broadcast_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), root);
   bytes.resize(static_cast<std::size_t>(size));
-  for (std::int64_t done = 0; done < size; done += piece_bytes) {
-    broadcast_piece(bytes.data() + done, std::min(piece_bytes, size - done), root);
+  for (std::int64_t done = 0; done < size; done += kPieceBytes) {
+    broadcast_piece(bytes.data() + done, std::min(kPieceBytes, size - done), root);
   }
 }
 
@@ -223,8 +223,8 @@ std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<st
   auto size = static_cast<std::int64_t>(bytes.size());
   if (rank() != 0) {
     send_piece(reinterpret_cast<const std::byte*>(&size), static_cast<std::int64_t>(sizeof size));
-    for (std::int64_t done = 0; done < size; done += piece_bytes) {
-      send_piece(bytes.data() + done, std::min(piece_bytes, size - done));
+    for (std::int64_t done = 0; done < size; done += kPieceBytes) {
+      send_piece(bytes.data() + done, std::min(kPieceBytes, size - done));
     }
     return {};
   }
@@ -232,8 +232,8 @@ std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<st
   for (int from = 1; from < this->size(); ++from) {
     receive_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), from);
     std::vector<std::byte>& theirs = all.emplace_back(static_cast<std::size_t>(size));
-    for (std::int64_t done = 0; done < size; done += piece_bytes) {
-      receive_piece(theirs.data() + done, std::min(piece_bytes, size - done), from);
+    for (std::int64_t done = 0; done < size; done += kPieceBytes) {
+      receive_piece(theirs.data() + done, std::min(kPieceBytes, size - done), from);
     }
   }
   return all;

@@ -8,7 +8,7 @@
 namespace rowmill::testing {
 namespace {
 
-constexpr std::int64_t piece = 1 << 20;
+constexpr std::int64_t kPiece = 1 << 20;
 
 template <typename T>
 std::vector<T> data_of(std::uint64_t seed, int rank, std::int64_t count) {
@@ -99,14 +99,14 @@ TEST_F(Reduce, OfInfinities_KeepsThem) {
 }
 
 TEST_F(Reduce, OfCountsAroundAPiece_LosesNoElement) {
-  for (const std::int64_t count : {piece - 1, piece, piece + 1, 2 * piece + 3}) {
+  for (const std::int64_t count : {kPiece - 1, kPiece, kPiece + 1, 2 * kPiece + 3}) {
     check<std::int8_t>(ElementKind::i8, Combine::sum, count, backend);
   }
-  check<std::int64_t>(ElementKind::i64, Combine::sum, piece + 1, backend);
+  check<std::int64_t>(ElementKind::i64, Combine::sum, kPiece + 1, backend);
 }
 
 TEST_F(Reduce, OfDeviceMemory_GoesThroughStagingAndGivesItBack) {
-  for (const std::int64_t count : {std::int64_t{5}, piece + 1}) {
+  for (const std::int64_t count : {std::int64_t{5}, kPiece + 1}) {
     check<std::int32_t>(ElementKind::i32, Combine::sum, count, device_backend);
   }
   EXPECT_EQ(device_backend.staging_memory().current, 0);
