@@ -10,8 +10,9 @@ format=$(command -v clang-format-14) || {
 }
 folders=()
 for folder in bench comm io kernels src tests; do [ ! -d "$folder" ] || folders+=("$folder"); done
-mapfile -d '' -t files < <(find "${folders[@]}" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
-[ ${#files[@]} -gt 0 ] || {
+names=$(find "${folders[@]}" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t files <<<"$names"
+[ -n "$names" ] || {
   echo "check_format.sh: found no C++ files" >&2
   exit 1
 }
