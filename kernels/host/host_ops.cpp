@@ -1,1 +1,62 @@
+#include "kernels/host/kernels.hpp"
 #include "kernels/ops.hpp"
+
+namespace rowmill {
+
+namespace {
+
+/// Queues each operation's host body.
+class HostOps final : public Ops {
+ public:
+  explicit HostOps(Backend& backend) : backend_(backend) {}
+
+  Backend& backend() override { return backend_; }
+
+  void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inexact, Queue queue) override {
+    backend_.submit(queue, [=] { host::inspect(block, first_missing, inexact); });
+  }
+
+  void column_moments(const Block& block, ColumnMap map, ColumnMoments out, Queue queue) override {
+    backend_.submit(queue, [=] { host::column_moments(block, map, out); });
+  }
+
+  void nearest_values(const Block& block, const double* targets, double* out, Queue queue) override {
+    backend_.submit(queue, [=] { host::nearest_values(block, targets, out); });
+  }
+
+  std::size_t cross_product_scratch(ElementType, std::int64_t columns, Precision precision) const override {
+    return host::cross_product_scratch(columns, precision);
+  }
+
+  void cross_product(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed,
+                     Queue queue) override {
+    backend_.submit(queue, [=] { host::cross_product(block, map, precision, scratch, packed); });
+  }
+
+  void add_binned(BinnedView acc, const double* values, Queue queue) override {
+    backend_.submit(queue, [=] { host::add_binned(acc, values); });
+  }
+
+  void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) override {
+    backend_.submit(queue, [=] { host::add(acc, values, count); });
+  }
+
+  void keep_min(double* acc, const double* values, std::int64_t count, Queue queue) override {
+    backend_.submit(queue, [=] { host::keep_min(acc, values, count); });
+  }
+
+  void keep_max(double* acc, const double* values, std::int64_t count, Queue queue) override {
+    backend_.submit(queue, [=] { host::keep_max(acc, values, count); });
+  }
+
+ private:
+  Backend& backend_;
+};
+
+}  // namespace
+
+std::unique_ptr<Ops> make_host_ops(Backend& backend) {
+  return std::make_unique<HostOps>(backend);
+}
+
+}  // namespace rowmill

@@ -137,15 +137,17 @@ BinnedView binned_view(void* memory, std::int64_t count) {
   return {digits, reinterpret_cast<std::int8_t*>(digits + 3 * count), count};
 }
 
-void binned_add_reference(BinnedView acc, const double* values) {
-  for (std::int64_t i = 0; i < acc.count; ++i) {
-    if (std::isfinite(values[i])) {
-      store(acc, i, sum(load(acc, i), cut(values[i])));
-    } else {
-      if (!(values[i] < 0)) acc.positive()[i] = 1;
-      if (!(values[i] > 0)) acc.negative()[i] = 1;
-    }
+void binned_add_one(BinnedView acc, std::int64_t i, double value) {
+  if (std::isfinite(value)) {
+    store(acc, i, sum(load(acc, i), cut(value)));
+  } else {
+    if (!(value < 0)) acc.positive()[i] = 1;
+    if (!(value > 0)) acc.negative()[i] = 1;
   }
+}
+
+void binned_add_reference(BinnedView acc, const double* values) {
+  for (std::int64_t i = 0; i < acc.count; ++i) binned_add_one(acc, i, values[i]);
 }
 
 void binned_align(BinnedView acc, const std::int8_t* tops) {

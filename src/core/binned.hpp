@@ -34,6 +34,9 @@ struct BinnedView {
 std::size_t binned_bytes(std::int64_t count);
 BinnedView binned_view(void* memory, std::int64_t count);
 
+/// acc[i] += value for one i.
+void binned_add_one(BinnedView acc, std::int64_t i, double value);
+
 /// acc[i] += values[i], portable and slow: what the fast kernels are tested against.
 void binned_add_reference(BinnedView acc, const double* values);
 

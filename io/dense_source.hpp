@@ -1,0 +1,28 @@
+#pragma once
+// What all sources of one dense data set share.
+#include "io/source.hpp"
+
+namespace rowmill {
+
+/// Rows are delivered without gaps, in the stored type.
+class DenseSource : public Source {
+ public:
+  explicit DenseSource(SourceInfo info);
+  const SourceInfo& info() const override { return info_; }
+  std::size_t bytes_for(RowRange rows) const override { return static_cast<std::size_t>(rows.count * row_bytes_); }
+  SourceRows read(RowRange rows, std::span<std::byte> to) override;
+
+ protected:
+  std::int64_t row_bytes() const { return row_bytes_; }
+  std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(info_.type)); }
+  std::string name() const { return info_.dataset.empty() ? info_.path : info_.path + ":" + info_.dataset; }
+
+  /// Fills `to` with rows, at least one, that lie within the source. Called from several threads at once.
+  virtual void fill(RowRange rows, std::byte* to) = 0;
+
+ private:
+  SourceInfo info_;
+  std::int64_t row_bytes_;
+};
+
+}  // namespace rowmill

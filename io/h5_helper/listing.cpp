@@ -1,0 +1,125 @@
+#include "io/h5_helper/listing.hpp"
+
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "io/h5_helper/opened.hpp"
+#include "io/h5_helper/plan.hpp"
+
+namespace rowmill::h5 {
+
+namespace {
+
+constexpr std::size_t kMaxObjects = 20000;
+
+struct Link {
+  std::string name;
+  H5L_type_t type;
+};
+
+struct Links {
+  std::vector<Link> found;
+  std::size_t room;
+};
+
+herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* to) {
+  auto* links = static_cast<Links*>(to);
+  if (links->found.size() >= links->room) return 1;
+  links->found.push_back({name, info->type});
+  return 0;
+}
+
+class Walk {
+ public:
+  explicit Walk(hid_t file) : file_(file) {}
+
+  nlohmann::json run() {
+    groups_.push_back("/");
+    while (!groups_.empty() && seen_.size() < kMaxObjects) {
+      const std::string path = groups_.front();
+      groups_.pop_front();
+      visit_group(path);
+    }
+    if (!groups_.empty()) note("only the first " + std::to_string(kMaxObjects) + " objects are listed");
+    if (external_ > 0) note(std::to_string(external_) + " external links are not followed here");
+    return {{"datasets", datasets_}, {"notes", notes_}};
+  }
+
+ private:
+  void note(const std::string& text) {
+    if (notes_.size() < 20) notes_.push_back(text);
+  }
+
+  /// False if the object was met before or cannot be looked at.
+  bool is_new(hid_t object) {
+    H5O_info_t info;
+    if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) {
+      H5Eclear2(H5E_DEFAULT);
+      return false;
+    }
+    return seen_.insert(info.addr).second;
+  }
+
+  void visit_group(const std::string& path) {
+    const hid_t id = H5Gopen2(file_, path.c_str(), H5P_DEFAULT);
+    if (id < 0) {
+      note("group " + path + " cannot be opened: " + error_text());
+      return;
+    }
+    const Id group(id, H5Gclose, "group");
+    if (!is_new(group)) return;
+    Links links{{}, kMaxObjects};
+    hsize_t position = 0;
+    if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, collect_link, &links) < 0) {
+      note("group " + path + " cannot be listed: " + error_text());
+    }
+    for (const Link& link : links.found)
+      visit_link(group, path == "/" ? path + link.name : path + "/" + link.name, link);
+  }
+
+  void visit_link(hid_t group, const std::string& path, const Link& link) {
+    if (link.type == H5L_TYPE_EXTERNAL) ++external_;
+    if (link.type != H5L_TYPE_HARD) return;  // a soft link leads to what is listed by its own name
+    const hid_t id = H5Oopen(group, link.name.c_str(), H5P_DEFAULT);
+    if (id < 0) {
+      note(path + " cannot be opened: " + error_text());
+      return;
+    }
+    const Id object(id, H5Oclose, "object");
+    const H5I_type_t type = H5Iget_type(object);
+    if (type == H5I_GROUP && path.size() < 4096) groups_.push_back(path);
+    if (type == H5I_DATASET && is_new(object)) datasets_.push_back(describe(path));
+  }
+
+  nlohmann::json describe(const std::string& path) {
+    nlohmann::json line = {{"path", path}, {"type", "?"}, {"shape", "?"}, {"storage", "?"}};
+    try {
+      const OpenedDataset dataset(file_, path, ChunkCache{});
+      line["type"] = dataset.element().text;
+      line["shape"] = shape_text(dataset);
+      line["storage"] = storage_text(dataset);
+      line["why_not"] = why_not(dataset);
+    } catch (const Refusal& e) {
+      line["why_not"] = e.what();
+    }
+    line["numeric"] = line["why_not"].get_ref<const std::string&>().empty();
+    return line;
+  }
+
+  hid_t file_;
+  std::deque<std::string> groups_;
+  std::set<haddr_t> seen_;
+  std::int64_t external_ = 0;
+  nlohmann::json datasets_ = nlohmann::json::array();
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+nlohmann::json list_datasets(hid_t file) {
+  return Walk(file).run();
+}
+
+}  // namespace rowmill::h5

@@ -1,0 +1,82 @@
+#include "io/h5_helper/opened.hpp"
+
+#include "io/h5_helper/companions.hpp"
+#include "io/h5_helper/folder.hpp"
+
+namespace rowmill::h5 {
+
+namespace {
+
+/// External links that lead out of the file's folder are not followed; why is kept in `refused`.
+struct LinkGuard {
+  std::string refused;
+};
+
+herr_t guard_link(const char*, const char*, const char* file, const char*, unsigned*, hid_t, void* data) {
+  auto* guard = static_cast<LinkGuard*>(data);
+  try {
+    if (find_companion(file)) return 0;
+    guard->refused = std::string("an external link leads to \"") + file + "\", which is not there";
+  } catch (const std::exception& e) {
+    guard->refused = e.what();
+  }
+  return -1;
+}
+
+Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
+  // an error here is told by the guard or by HDF5's own words
+  const hid_t id = H5Oopen(file, path.c_str(), access);
+  if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
+  Id object(id, H5Oclose, "it cannot be opened");
+  switch (H5Iget_type(object)) {
+    case H5I_DATASET:
+      return object;
+    case H5I_GROUP:
+      throw Refusal("it is a group, not a data set: name a data set in it");
+    default:
+      throw Refusal("it is a named datatype, not a data set");
+  }
+}
+
+haddr_t file_number(hid_t object) {
+  H5O_info_t info;
+  must(H5Oget_info2(object, &info, H5O_INFO_BASIC), "object information");
+  return info.fileno;
+}
+
+}  // namespace
+
+Id open_file(const std::string& path) {
+  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access list");
+  must(H5Pset_fapl_sec2(access), "file driver");
+  return Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "HDF5 cannot open the file");
+}
+
+OpenedDataset::OpenedDataset(hid_t file, const std::string& path, ChunkCache cache) {
+  LinkGuard guard;
+  {
+    const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
+    must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
+    const Id object = open_object(file, path, access, guard);
+    in_this_file_ = file_number(object) == file_number(file);
+    must(H5Pset_chunk_cache(access, static_cast<std::size_t>(cache.slots), static_cast<std::size_t>(cache.bytes), 1.0),
+         "chunk cache");
+    const hid_t id = H5Dopen2(file, path.c_str(), access);
+    if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
+    id_ = Id(id, H5Dclose, "it cannot be opened");
+  }
+  creation_ = Id(H5Dget_create_plist(id_), H5Pclose, "creation list");
+  datatype_ = Id(H5Dget_type(id_), H5Tclose, "datatype");
+  element_ = classify(datatype_);
+  const Id space(H5Dget_space(id_), H5Sclose, "shape");
+  space_class_ = H5Sget_simple_extent_type(space);
+  const int axes = must(H5Sget_simple_extent_ndims(space), "shape");
+  shape_.resize(static_cast<std::size_t>(axes));
+  if (axes > 0) must(H5Sget_simple_extent_dims(space, shape_.data(), nullptr), "shape");
+  layout_ = H5Pget_layout(creation_);
+  if (layout_ == H5D_LAYOUT_ERROR) throw Refusal("its layout is unknown: " + error_text());
+  check_external(creation_, shape_, H5Tget_size(datatype_));
+  if (layout_ == H5D_VIRTUAL) check_virtual(file, creation_);
+}
+
+}  // namespace rowmill::h5

@@ -1,0 +1,45 @@
+#pragma once
+// A file and one of its data sets, opened for reading, with everything that the data set pulls in looked at first.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/h5_helper/element.hpp"
+#include "io/h5_helper/h5.hpp"
+
+namespace rowmill::h5 {
+
+/// Opens a file read-only, without locks. Throws Refusal.
+Id open_file(const std::string& path);
+
+/// Room for storage chunks that H5Dread keeps decompressed between calls.
+struct ChunkCache {
+  std::int64_t bytes = 0, slots = 521;
+};
+
+class OpenedDataset {
+ public:
+  /// Throws Refusal: there is no such data set, or it needs something that is missing or not allowed.
+  OpenedDataset(hid_t file, const std::string& path, ChunkCache cache);
+
+  hid_t id() const { return id_; }
+  hid_t creation() const { return creation_; }
+  hid_t datatype() const { return datatype_; }
+  const Element& element() const { return element_; }
+  const std::vector<hsize_t>& shape() const { return shape_; }
+  H5S_class_t space_class() const { return space_class_; }
+  H5D_layout_t layout() const { return layout_; }
+  /// False behind an external link.
+  bool in_this_file() const { return in_this_file_; }
+
+ private:
+  Id id_, creation_, datatype_;
+  Element element_;
+  std::vector<hsize_t> shape_;
+  H5S_class_t space_class_ = H5S_NO_CLASS;
+  H5D_layout_t layout_ = H5D_LAYOUT_ERROR;
+  bool in_this_file_ = true;
+};
+
+}  // namespace rowmill::h5

@@ -1,0 +1,189 @@
+#include "io/h5_helper/plan.hpp"
+
+#include <algorithm>
+
+#include "io/h5_helper/filters.hpp"
+
+namespace rowmill::h5 {
+
+namespace {
+
+bool product(const std::vector<hsize_t>& factors, std::uint64_t& result) {
+  result = 1;
+  bool zero = false;
+  for (const hsize_t factor : factors) zero = zero || factor == 0;
+  for (const hsize_t factor : factors) {
+    if (!zero && __builtin_mul_overflow(result, factor, &result)) return false;
+  }
+  if (zero) result = 0;
+  return result <= static_cast<std::uint64_t>(INT64_MAX);
+}
+
+std::vector<hsize_t> chunk_shape(const OpenedDataset& dataset) {
+  std::vector<hsize_t> chunk(dataset.shape().size());
+  must(H5Pget_chunk(dataset.creation(), static_cast<int>(chunk.size()), chunk.data()), "storage chunks");
+  for (const hsize_t extent : chunk) {
+    if (extent == 0) throw Refusal("its storage chunks are empty: the file is damaged");
+  }
+  return chunk;
+}
+
+std::string by(const std::vector<hsize_t>& extents) {
+  std::string text;
+  for (const hsize_t extent : extents) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
+/// Lists storage chunks; false where there are too many to list, or their grid cannot be numbered.
+bool list_chunks(const OpenedDataset& dataset, const std::vector<hsize_t>& chunk, std::vector<ChunkEntry>& entries) {
+  std::vector<hsize_t> grid(chunk.size());
+  for (std::size_t i = 0; i < grid.size(); ++i) grid[i] = (dataset.shape()[i] + chunk[i] - 1) / chunk[i];
+  std::uint64_t cells = 0;
+  if (!product(grid, cells)) return false;
+  const Id space(H5Dget_space(dataset.id()), H5Sclose, "shape");
+  hsize_t count = 0;
+  must(H5Dget_num_chunks(dataset.id(), space, &count), "storage chunks");
+  if (count > static_cast<hsize_t>(kMaxListedChunks)) return false;
+  std::vector<hsize_t> at(chunk.size());
+  for (hsize_t i = 0; i < count; ++i) {
+    unsigned mask = 0;
+    haddr_t address = HADDR_UNDEF;
+    hsize_t bytes = 0;
+    must(H5Dget_chunk_info(dataset.id(), space, i, at.data(), &mask, &address, &bytes), "storage chunks");
+    std::int64_t index = 0;
+    bool inside = true;
+    for (std::size_t axis = 0; axis < at.size(); ++axis) {
+      inside = inside && at[axis] < dataset.shape()[axis];
+      index = index * static_cast<std::int64_t>(grid[axis]) + static_cast<std::int64_t>(at[axis] / chunk[axis]);
+    }
+    // chunks beyond the shape may be left from before it shrank
+    if (inside && address != HADDR_UNDEF) entries.push_back({index, static_cast<std::int64_t>(address)});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const ChunkEntry& a, const ChunkEntry& b) { return a.grid_index < b.grid_index; });
+  return true;
+}
+
+/// The bytes of one element that was never written, in hexadecimal.
+std::string fill_text(const OpenedDataset& dataset) {
+  const std::size_t bytes = size_of(dataset.element().type);
+  std::vector<unsigned char> value(std::max<std::size_t>(bytes, H5Tget_size(dataset.datatype())));
+  if (!leaves_buffer(dataset)) {
+    const Id type = memory_type(dataset.datatype(), dataset.element());
+    must(H5Pget_fill_value(dataset.creation(), type, value.data()), "fill value");
+  }
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    text += "0123456789abcdef"[value[i] >> 4];
+    text += "0123456789abcdef"[value[i] & 15];
+  }
+  return text;
+}
+
+void choose_way(hid_t file, const OpenedDataset& dataset, int axis, PlanAnswer& answer) {
+  auto& json = answer.json;
+  const bool direct = dataset.in_this_file() && !dataset.element().convert && axis == 0;
+  json["way"] = "helper";
+  if (H5Pget_external_count(dataset.creation()) > 0) return;
+  if (dataset.layout() == H5D_CONTIGUOUS) {
+    const haddr_t offset = H5Dget_offset(dataset.id());
+    H5Eclear2(H5E_DEFAULT);
+    if (offset == HADDR_UNDEF) {
+      json["way"] = "fill";
+    } else if (dataset.in_this_file() && !dataset.element().convert) {
+      json["way"] = "contiguous";
+      json["offset"] = static_cast<std::int64_t>(offset);
+    }
+    return;
+  }
+  if (dataset.layout() != H5D_CHUNKED) return;
+  const Id space(H5Dget_space(dataset.id()), H5Sclose, "shape");
+  hsize_t stored = 0;
+  must(H5Dget_num_chunks(dataset.id(), space, &stored), "storage chunks");
+  json["stored_chunks"] = static_cast<std::int64_t>(stored);
+  if (stored == 0) {
+    json["way"] = "fill";
+    return;
+  }
+  const Id creation(H5Fget_create_plist(file), H5Pclose, "file");
+  hsize_t user_block = 0;
+  must(H5Pget_userblock(creation, &user_block), "user block");
+  // releases differ in whether chunk addresses count the user block, so that files with one are left to HDF5
+  if (!direct || user_block != 0 || must(H5Pget_nfilters(dataset.creation()), "filters") > 0) return;
+  if (list_chunks(dataset, chunk_shape(dataset), answer.chunks)) json["way"] = "chunks";
+}
+
+void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filters, nlohmann::json& warnings) {
+  for (const Filter& filter : filters) {
+    if (filter.id == H5Z_FILTER_SCALEOFFSET && is_floating(dataset.element().type.dtype)) {
+      warnings.push_back(
+          "filter 6 (scale-offset) on floating-point values is lossy: what is stored is read, NaN were lost");
+    }
+  }
+  if (leaves_buffer(dataset)) {
+    warnings.push_back("parts that were never written have no fill value: they are read as 0");
+  }
+  if (dataset.layout() == H5D_VIRTUAL)
+    warnings.push_back("parts that no virtual source is mapped to hold the fill value");
+}
+
+}  // namespace
+
+bool leaves_buffer(const OpenedDataset& dataset) {
+  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
+  H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
+  must(H5Pfill_value_defined(dataset.creation(), &defined), "fill value");
+  must(H5Pget_fill_time(dataset.creation(), &time), "fill time");
+  return defined == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER;
+}
+
+std::string shape_text(const OpenedDataset& dataset) {
+  if (dataset.space_class() == H5S_NULL) return "null";
+  return dataset.shape().empty() ? "scalar" : by(dataset.shape());
+}
+
+std::string storage_text(const OpenedDataset& dataset) {
+  if (H5Pget_external_count(dataset.creation()) > 0) return "external";
+  if (dataset.layout() == H5D_COMPACT) return "compact";
+  if (dataset.layout() == H5D_VIRTUAL) return "virtual";
+  if (dataset.layout() != H5D_CHUNKED) return "contiguous";
+  std::string text = "chunked " + by(chunk_shape(dataset));
+  const char* before = ", ";
+  for (const Filter& filter : filters_of(dataset.creation())) {
+    text += before + filter.text;
+    before = " + ";
+  }
+  return text;
+}
+
+std::string why_not(const OpenedDataset& dataset) {
+  if (!dataset.element().numeric) return "its type is not numeric: " + dataset.element().text;
+  if (dataset.space_class() == H5S_NULL) return "it is empty (a null data space of " + dataset.element().text + ")";
+  if (dataset.shape().empty()) return "it is a scalar (" + dataset.element().text + "), it has no rows";
+  for (const Filter& filter : filters_of(dataset.creation())) {
+    if (!filter.available) {
+      return "it needs filter " + std::to_string(filter.id) + " (" + filter.text +
+             "), which is not built in: write it again with gzip (h5repack -f GZIP=4)";
+    }
+  }
+  return "";
+}
+
+PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis) {
+  if (const std::string why = why_not(dataset); !why.empty()) throw Refusal(why);
+  PlanAnswer answer;
+  auto& json = answer.json;
+  json["shape"] = dataset.shape();
+  json["dtype"] = static_cast<int>(dataset.element().type.dtype);
+  json["swapped"] = dataset.element().type.swapped;
+  json["stored_type"] = dataset.element().text;
+  json["storage"] = storage_text(dataset);
+  json["fill"] = fill_text(dataset);
+  json["warnings"] = nlohmann::json::array();
+  if (dataset.layout() == H5D_CHUNKED) json["chunk"] = chunk_shape(dataset);
+  choose_way(file, dataset, axis, answer);
+  add_warnings(dataset, filters_of(dataset.creation()), json["warnings"]);
+  return answer;
+}
+
+}  // namespace rowmill::h5

@@ -1,0 +1,31 @@
+#pragma once
+// How a data set lies in its file, as plain numbers for the program to check and to read by.
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "io/h5_helper/opened.hpp"
+#include "io/h5_helper/protocol.hpp"
+
+namespace rowmill::h5 {
+
+struct PlanAnswer {
+  nlohmann::json json;
+  std::vector<ChunkEntry> chunks;
+};
+
+/// Throws Refusal where the data set cannot be milled.
+PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis);
+
+/// Why it cannot be milled; empty if it can (as far as metadata tell).
+std::string why_not(const OpenedDataset& dataset);
+
+/// "contiguous", "chunked 1024 x 512, shuffle + gzip 4", …
+std::string storage_text(const OpenedDataset& dataset);
+
+/// "100 x 20", "scalar", "null".
+std::string shape_text(const OpenedDataset& dataset);
+
+/// True if parts that were never written have no value of their own (HDF5 leaves the reader's buffer as it is).
+bool leaves_buffer(const OpenedDataset& dataset);
+
+}  // namespace rowmill::h5

@@ -1,0 +1,38 @@
+#pragma once
+// What the program and its HDF5 helper say to each other over a socket: a header, a JSON object, a binary tail. Both
+// run on one machine, so numbers lie in its byte order. Blocks travel through memory that both have mapped.
+//
+// Requests: {"op": "list"} with tail "FILE"; {"op": "plan", "axis": a} and {"op": "open", "axis": a, "cache": bytes,
+// "slots": n} with tail "FILE\0DATASET"; {"op": "read", "first": r, "count": n} of the opened data set.
+// Answers: {"error": text, "usage": bool} or what the operation gives (h5_plan.hpp reads a plan, with the storage-chunk
+// table as tail; h5_listing.cpp a list; a read gives {"bytes": n, "asked": bytes asked of the file}).
+#include <cstdint>
+
+namespace rowmill::h5 {
+
+inline constexpr std::uint32_t kMagic = 0x35684d52;  // "RMh5"
+inline constexpr int kSocket = 3;                    // descriptors of the helper
+inline constexpr int kSharedMemory = 4;
+inline constexpr std::uint32_t kMaxJsonBytes = 8u << 20;
+inline constexpr std::uint64_t kMaxTailBytes = 4u << 20;
+
+/// Past this many storage chunks their addresses are not listed: HDF5 1.10.8 walks the whole table at each look-up (20
+/// ms for 2,048, hours for a million).
+inline constexpr std::int64_t kMaxListedChunks = 4096;
+
+/// Processor seconds that the helper may spend on the metadata of a file; a sound file needs milliseconds.
+inline constexpr int kMetadataSeconds = 8;
+
+struct MessageHeader {
+  std::uint32_t magic = kMagic;
+  std::uint32_t json_bytes = 0;
+  std::uint64_t tail_bytes = 0;
+};
+
+/// One storage chunk that is in the file.
+struct ChunkEntry {
+  std::int64_t grid_index = 0;  ///< of the chunk in the grid of chunks, row-major
+  std::int64_t address = 0;     ///< byte of the file
+};
+
+}  // namespace rowmill::h5

@@ -1,0 +1,150 @@
+#include "io/h5_input.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "io/h5_helper_answer.hpp"
+#include "io/h5_helper_client.hpp"
+
+namespace rowmill {
+
+namespace {
+
+HelperLimits limits_of(const InputRequest& request) {
+  return {request.memory_limit, request.time_limit};
+}
+
+/// Runs `take`, which reads an answer field by field; a field that is not there or of another kind is a damaged file.
+template <typename F>
+auto trust_nothing(const std::string& subject, F&& take) {
+  try {
+    return take();
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ExitCode::input, subject + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
+  }
+}
+
+std::vector<std::byte> bytes_of_hex(const std::string& text) {
+  std::vector<std::byte> bytes;
+  for (std::size_t at = 0; at + 1 < text.size() && bytes.size() < 16; at += 2) {
+    bytes.push_back(static_cast<std::byte>(std::strtoul(text.substr(at, 2).c_str(), nullptr, 16)));
+  }
+  return bytes;
+}
+
+Way way_of(const std::string& text, const std::string& subject) {
+  if (text == "contiguous") return Way::contiguous;
+  if (text == "chunks") return Way::chunks;
+  if (text == "fill") return Way::fill;
+  if (text == "helper") return Way::helper;
+  throw Error(ExitCode::input, subject + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
+}
+
+/// Extents beyond int64 become -1, which check_plan refuses.
+std::vector<std::int64_t> extents(const nlohmann::json& list) {
+  std::vector<std::int64_t> result;
+  for (const auto& extent : list) {
+    const auto value = extent.get<std::uint64_t>();
+    result.push_back(value > static_cast<std::uint64_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(value));
+  }
+  return result;
+}
+
+DType dtype_of(int number, const std::string& subject) {
+  if (number < 0 || number > static_cast<int>(DType::u64)) {
+    throw Error(ExitCode::input, subject + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
+  }
+  return static_cast<DType>(number);
+}
+
+void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
+  const auto& json = answer.json;
+  plan.shape = extents(json.at("shape"));
+  plan.type = {dtype_of(json.at("dtype").get<int>(), plan.name()), json.at("swapped").get<bool>()};
+  plan.stored_type = json.at("stored_type").get<std::string>();
+  plan.storage = json.at("storage").get<std::string>();
+  plan.way = way_of(json.at("way").get<std::string>(), plan.name());
+  plan.offset = json.value("offset", std::int64_t{0});
+  plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
+  if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
+  plan.warnings = json.at("warnings").get<std::vector<std::string>>();
+  plan.chunk_table.resize(answer.tail.size() / sizeof(h5::ChunkEntry));
+  if (!plan.chunk_table.empty()) {
+    std::memcpy(plan.chunk_table.data(), answer.tail.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry));
+  }
+}
+
+}  // namespace
+
+std::string helper_of(const InputRequest& request) {
+  return request.helper.empty() ? find_helper("rowmill-h5-helper") : request.helper;
+}
+
+InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::string& dataset) {
+  InputPlan plan;
+  plan.path = file.path();
+  plan.dataset = dataset.starts_with('/') ? dataset : "/" + dataset;
+  plan.format = "hdf5";
+  plan.row_axis = request.row_axis;
+  plan.file_bytes = file.bytes();
+  plan.modified_ns = file.modified_ns();
+  H5HelperClient helper(helper_of(request), plan.name(), limits_of(request), 0);
+  const auto answer = helper.ask({{"op", "plan"}, {"axis", request.row_axis}}, file.path() + '\0' + plan.dataset);
+  trust_nothing(plan.name(), [&] { take_plan(answer, plan); });
+  check_plan(plan, request.memory_limit);
+  if (!plan.chunk.empty() && plan.chunk.size() != plan.shape.size()) {
+    throw Error(ExitCode::input, plan.name() + ": its storage chunks make no sense: the file is damaged");
+  }
+  return plan;
+}
+
+FileListing list_h5(const InputRequest& request, const ReadFile& file) {
+  FileListing listing;
+  listing.path = file.path();
+  listing.format = "hdf5";
+  listing.bytes = file.bytes();
+  H5HelperClient helper(helper_of(request), file.path(), limits_of(request), 0);
+  const auto answer = helper.ask({{"op", "list"}}, file.path());
+  trust_nothing(file.path(), [&] {
+    for (const auto& entry : answer.json.at("datasets")) {
+      DatasetLine line;
+      line.path = entry.at("path").get<std::string>();
+      line.type = entry.at("type").get<std::string>();
+      line.shape = entry.at("shape").get<std::string>();
+      line.storage = entry.at("storage").get<std::string>();
+      line.numeric = entry.at("numeric").get<bool>();
+      line.why_not = entry.at("why_not").get<std::string>();
+      listing.datasets.push_back(std::move(line));
+    }
+    listing.notes = answer.json.at("notes").get<std::vector<std::string>>();
+  });
+  std::sort(listing.datasets.begin(), listing.datasets.end(),
+            [](const DatasetLine& a, const DatasetLine& b) { return a.path < b.path; });
+  return listing;
+}
+
+std::string choose_dataset(const FileListing& listing) {
+  std::vector<const DatasetLine*> numeric;
+  for (const DatasetLine& line : listing.datasets) {
+    if (!line.numeric) continue;
+    if (line.path == "/X" || line.path == "/matrix") return line.path;
+    numeric.push_back(&line);
+  }
+  if (numeric.size() == 1) return numeric[0]->path;
+  if (numeric.empty()) {
+    std::string why = listing.path + ": holds no numeric data set";
+    if (!listing.datasets.empty()) why += " (" + listing.datasets[0].path + ": " + listing.datasets[0].why_not + ")";
+    if (!listing.notes.empty()) why += "; " + listing.notes[0];
+    throw Error(ExitCode::input, why);
+  }
+  std::string choices;
+  for (std::size_t i = 0; i < numeric.size() && i < 12; ++i) {
+    choices += (i == 0 ? "" : ", ") + numeric[i]->path + " (" + numeric[i]->shape + " " + numeric[i]->type + ")";
+  }
+  if (numeric.size() > 12) choices += " and " + std::to_string(numeric.size() - 12) + " more";
+  throw Error(ExitCode::usage,
+              listing.path + ": holds several data sets, name one as " + listing.path + ":/NAME: " + choices);
+}
+
+}  // namespace rowmill

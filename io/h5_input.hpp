@@ -1,0 +1,25 @@
+#pragma once
+// HDF5 files by way of the helper: listing, planning, reading with H5Dread.
+#include <memory>
+#include <string>
+
+#include "io/input_plan.hpp"
+#include "io/open.hpp"
+#include "io/read_file.hpp"
+
+namespace rowmill {
+
+/// `dataset` must be named. Throws Error(input).
+InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::string& dataset);
+
+/// Every data set. Throws Error(input).
+FileListing list_h5(const InputRequest& request, const ReadFile& file);
+
+/// The data set that is meant where none is named: the only numeric one, /X or /matrix. Throws Error(usage) listing the
+/// choices, Error(input) where there is none.
+std::string choose_dataset(const FileListing& listing);
+
+/// Path of the helper program for this request.
+std::string helper_of(const InputRequest& request);
+
+}  // namespace rowmill

@@ -1,0 +1,121 @@
+#include "io/helper_source.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "io/h5_helper_answer.hpp"
+
+namespace rowmill {
+
+namespace {
+
+constexpr std::int64_t kPieceBytes = 8 << 20;
+constexpr std::int64_t kMaxBandBytes = 64 << 20;
+
+/// Storage chunks that lie side by side in one band of rows.
+std::int64_t chunks_of_band(const InputPlan& plan) {
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < plan.chunk.size(); ++i) {
+    if (static_cast<int>(i) != plan.row_axis) count *= (plan.shape[i] - 1) / plan.chunk[i] + 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+HelperSource::HelperSource(const InputPlan& plan, std::string program, HelperLimits limits)
+    : DenseSource(info_of(plan)),
+      program_(std::move(program)),
+      limits_(limits),
+      shape_(plan.shape),
+      path_(plan.path),
+      dataset_(plan.dataset),
+      layout_(plan.shape, plan.row_axis, false, static_cast<std::int64_t>(size_of(plan.type))) {
+  const std::int64_t most = std::max(row_bytes(), std::min(kMaxBandBytes, limits.memory_bytes / 4));
+  const std::int64_t chunk_rows = std::min(info().storage_chunk_rows, std::max<std::int64_t>(info().rows, 1));
+  const std::int64_t rows_of_most = std::max<std::int64_t>(1, most / row_bytes());
+  if (chunk_rows <= rows_of_most) {
+    // whole bands of storage chunks: each is decompressed once
+    piece_rows_ = chunk_rows * std::max<std::int64_t>(1, kPieceBytes / (chunk_rows * row_bytes()));
+  } else {
+    piece_rows_ = rows_of_most;
+  }
+  if (plan.chunk.empty()) return;
+  // blocks may be lower than a band: what is decompressed is kept for the next of them
+  std::int64_t band_bytes = 0;
+  if (__builtin_mul_overflow(chunk_rows, row_bytes(), &band_bytes)) return;
+  band_bytes += band_bytes / 4;
+  if (band_bytes > limits.memory_bytes / 2) return;
+  cache_bytes_ = std::max(cache_bytes_, band_bytes);
+  cache_slots_ = std::clamp<std::int64_t>(8 * chunks_of_band(plan) + 1, 521, 1000003);
+}
+
+HelperSource::Reader HelperSource::start_reader() const {
+  Reader reader;
+  const auto shared = static_cast<std::size_t>(std::min(piece_rows_, info().rows) * row_bytes());
+  reader.client = std::make_unique<H5HelperClient>(program_, name(), limits_, shared);
+  const auto answer =
+      reader.client->ask({{"op", "open"}, {"axis", info().row_axis}, {"cache", cache_bytes_}, {"slots", cache_slots_}},
+                         path_ + '\0' + dataset_);
+  if (!answer.json.contains("shape") || answer.json["shape"] != nlohmann::json(shape_)) {
+    throw Error(ExitCode::input, name() + ": its shape has changed since it was planned: run again");
+  }
+  return reader;
+}
+
+HelperSource::Reader HelperSource::take_reader(std::int64_t band) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!idle_.empty()) {
+      auto best = std::find_if(idle_.begin(), idle_.end(), [&](const Reader& r) { return r.band == band; });
+      if (best == idle_.end()) best = idle_.end() - 1;
+      Reader reader = std::move(*best);
+      idle_.erase(best);
+      return reader;
+    }
+  }
+  return start_reader();
+}
+
+void HelperSource::give_back(Reader reader) {
+  const std::scoped_lock lock(mutex_);
+  idle_.push_back(std::move(reader));
+}
+
+void HelperSource::fill_piece(Reader& reader, RowRange rows, std::byte* to) {
+  const auto answer = reader.client->ask({{"op", "read"}, {"first", rows.first}, {"count", rows.count}}, "");
+  const std::int64_t bytes = rows.count * row_bytes();
+  const auto given = answer.json.find("bytes"), asked = answer.json.find("asked");
+  if (given == answer.json.end() || *given != bytes) {
+    throw Error(ExitCode::input, name() + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
+  }
+  if (asked != answer.json.end() && asked->is_number_integer()) count_bytes(asked->get<std::int64_t>());
+  const std::byte* from = reader.client->shared().data();
+  if (layout_.rows_in_order()) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else {
+    layout_.scatter(from, rows.count * layout_.inner() * element_bytes(), 0, layout_.outer(), rows.count, to);
+  }
+}
+
+void HelperSource::fill(RowRange rows, std::byte* to) {
+  Reader reader = take_reader(rows.first / info().storage_chunk_rows);
+  for (std::int64_t first = rows.first; first < rows.end();) {
+    // pieces end where bands of storage chunks end, whatever rows were asked for
+    const std::int64_t end = std::min(rows.end(), (first / piece_rows_ + 1) * piece_rows_);
+    const RowRange piece{first, end - first};
+    try {
+      fill_piece(reader, piece, to + (first - rows.first) * row_bytes());
+    } catch (const Error& e) {
+      throw Error(e.code(),
+                  std::string(e.what()) + " (rows " + std::to_string(first) + " to " + std::to_string(end - 1) + ")",
+                  first);
+    }
+    first = end;
+  }
+  reader.band = (rows.end() - 1) / info().storage_chunk_rows;
+  give_back(std::move(reader));
+}
+
+}  // namespace rowmill

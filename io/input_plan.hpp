@@ -1,0 +1,50 @@
+#pragma once
+// All that a rank needs to read a source: plain numbers, checked against the file, sent from rank 0 to all.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/h5_helper/protocol.hpp"
+#include "io/source.hpp"
+
+namespace rowmill {
+
+enum class Way : std::uint8_t {
+  contiguous,  ///< pread from `offset` on
+  chunks,      ///< pread of storage chunks at their addresses; others hold the fill value
+  fill,        ///< nothing is stored: all elements are the fill value
+  helper       ///< H5Dread in the helper
+};
+
+struct InputPlan {
+  std::string path, dataset, format;
+  Way way = Way::contiguous;
+  std::vector<std::int64_t> shape;  ///< all axes
+  int row_axis = 0;
+  bool fortran = false;  ///< the first axis varies fastest in the file
+  ElementType type;
+  std::string stored_type, storage;
+  std::int64_t offset = 0;
+  std::vector<std::byte> fill;              ///< one element
+  std::vector<std::int64_t> chunk;          ///< extents of a storage chunk; empty if there are none
+  std::vector<h5::ChunkEntry> chunk_table;  ///< ascending by grid index
+  std::vector<std::string> warnings;
+  std::int64_t file_bytes = 0, modified_ns = 0;
+
+  std::int64_t rows() const { return shape[static_cast<std::size_t>(row_axis)]; }
+  std::int64_t columns() const;    ///< of a checked plan
+  std::int64_t row_bytes() const;  ///< of a checked plan
+  std::string name() const { return dataset.empty() ? path : path + ":" + dataset; }
+};
+
+/// Throws Error(input) unless every number is in range, no product overflows, everything lies within the file, and a
+/// row is no longer than `row_limit` bytes.
+void check_plan(const InputPlan& plan, std::int64_t row_limit);
+
+SourceInfo info_of(const InputPlan& plan);
+
+std::vector<std::byte> serialise(const InputPlan& plan);
+InputPlan deserialise_plan(const std::vector<std::byte>& bytes);
+
+}  // namespace rowmill

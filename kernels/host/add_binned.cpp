@@ -1,0 +1,106 @@
+#include <cstdint>
+
+#include "kernels/host/kernels.hpp"
+#include "kernels/host/simd.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/host/add_binned.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+// The cutting of core/binned.cpp, a vector of accumulators at a time. Accumulators whose top position must rise, and
+// infinities and NaN, are rare (the first blocks of a run) and take the slow way.
+HWY_BEFORE_NAMESPACE();
+namespace rowmill::host::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Integers = hn::ScalableTag<std::int64_t>;
+using IntegerVector = hn::Vec<Integers>;
+
+struct Cut {
+  IntegerVector digit[3];  ///< magnitudes, lowest position first
+  IntegerVector top;
+  IntegerVector sign;  ///< all ones where negative
+  hn::Mask<Integers> finite;
+};
+
+HWY_INLINE Cut cut(const double* values) {
+  const Integers d;
+  const hn::RebindToUnsigned<Integers> du;
+  const auto bits = hn::LoadU(du, reinterpret_cast<const std::uint64_t*>(values));
+  const auto field = hn::And(hn::ShiftRight<52>(bits), hn::Set(du, 0x7ff));
+  const auto hidden = hn::Set(du, std::uint64_t{1} << 52);
+  const auto fraction = hn::And(bits, hn::Set(du, (std::uint64_t{1} << 52) - 1));
+  const auto subnormal = hn::Eq(field, hn::Zero(du));
+  const auto m = hn::Or(fraction, hn::IfThenZeroElse(subnormal, hidden));
+  const auto p = hn::IfThenZeroElse(subnormal, hn::Sub(field, hn::Set(du, 1)));
+  const auto top = hn::ShiftRight<5>(hn::Add(p, hn::Set(du, 52)));
+  const auto shift = hn::Sub(hn::Add(p, hn::Set(du, 64)), hn::ShiftLeft<5>(top));
+  const auto low = hn::Shl(m, shift);
+  const auto d0 = hn::And(low, hn::Set(du, 0xffffffffu));
+  const auto d1 = hn::ShiftRight<32>(low);
+  const auto d2 = hn::Shr(m, hn::Sub(hn::Set(du, 64), shift));
+  return {{hn::BitCast(d, d0), hn::BitCast(d, d1), hn::BitCast(d, d2)},
+          hn::BitCast(d, top),
+          hn::BroadcastSignBit(hn::BitCast(d, bits)),
+          hn::Ne(hn::BitCast(d, field), hn::Set(d, 0x7ff))};
+}
+
+HWY_INLINE IntegerVector load_tops(const std::int8_t* tops) {
+  const Integers d;
+  const hn::Rebind<std::int32_t, Integers> d32;
+  return hn::PromoteTo(d, hn::PromoteTo(d32, hn::LoadU(hn::Rebind<std::int8_t, Integers>(), tops)));
+}
+
+HWY_INLINE void add_digit(std::int64_t* acc, IntegerVector digit, IntegerVector sign) {
+  const Integers d;
+  hn::StoreU(hn::Add(hn::LoadU(d, acc), hn::Sub(hn::Xor(digit, sign), sign)), d, acc);
+}
+
+/// Adds one vector, or says that it needs the slow way.
+HWY_INLINE bool add_vector(BinnedView acc, const double* values, std::int64_t i) {
+  const Integers d;
+  const Cut term = cut(values + i);
+  const auto below = hn::Sub(load_tops(acc.top + i), term.top);
+  const auto zero = hn::Zero(d);
+  if (!hn::AllTrue(d, hn::And(term.finite, hn::Gt(below, hn::Set(d, -1))))) return false;
+  const auto same = hn::Eq(below, zero);
+  auto d0 = term.digit[0], d1 = term.digit[1], d2 = term.digit[2];
+  if (!hn::AllTrue(d, same)) {
+    const auto one = hn::Eq(below, hn::Set(d, 1)), two = hn::Eq(below, hn::Set(d, 2));
+    d0 = hn::IfThenElse(same, d0, hn::IfThenElse(one, d1, hn::IfThenElseZero(two, d2)));
+    d1 = hn::IfThenElse(same, d1, hn::IfThenElseZero(one, d2));
+    d2 = hn::IfThenElseZero(same, d2);
+  }
+  add_digit(acc.digit(0) + i, d0, term.sign);
+  add_digit(acc.digit(1) + i, d1, term.sign);
+  add_digit(acc.digit(2) + i, d2, term.sign);
+  return true;
+}
+
+void add_all(BinnedView acc, const double* values) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Integers()));
+  std::int64_t i = 0;
+  for (; i + lanes <= acc.count; i += lanes) {
+    if (add_vector(acc, values, i)) continue;
+    for (std::int64_t k = i; k < i + lanes; ++k) binned_add_one(acc, k, values[k]);
+  }
+  for (; i < acc.count; ++i) binned_add_one(acc, i, values[i]);
+}
+
+}  // namespace
+}  // namespace rowmill::host::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rowmill::host {
+
+HWY_EXPORT(add_all);
+
+void add_binned(BinnedView acc, const double* values) {
+  HWY_DYNAMIC_DISPATCH(add_all)(acc, values);
+}
+
+}  // namespace rowmill::host
+#endif

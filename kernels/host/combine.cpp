@@ -1,0 +1,19 @@
+#include <algorithm>
+
+#include "kernels/host/kernels.hpp"
+
+namespace rowmill::host {
+
+void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) acc[i] += values[i];
+}
+
+void keep_min(double* acc, const double* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) acc[i] = std::min(acc[i], values[i]);
+}
+
+void keep_max(double* acc, const double* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) acc[i] = std::max(acc[i], values[i]);
+}
+
+}  // namespace rowmill::host

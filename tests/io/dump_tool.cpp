@@ -1,0 +1,111 @@
+// Reads a source whole and prints what is in it, column by column, by the plainest means: for comparing with other
+// readers of the same files. Not installed.
+//
+// usage: rowmill-io-dump INPUT [--format F] [--row-axis N] [--block-rows N] [--info]
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/pool.hpp"
+#include "io/open.hpp"
+#include "tests/support/element_value.hpp"
+
+namespace {
+
+using rowmill::DenseRows;
+
+struct Column {
+  std::int64_t count = 0, missing = 0;
+  long double sum = 0;
+  double min = std::numeric_limits<double>::infinity(), max = -std::numeric_limits<double>::infinity();
+};
+
+void add(const DenseRows& rows, std::vector<Column>& columns) {
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      const std::byte* at =
+          rows.data + (i * rows.stride + static_cast<std::int64_t>(j)) * static_cast<std::int64_t>(size_of(rows.type));
+      const long double value = rowmill::test::element_value(at, rows.type);
+      Column& column = columns[j];
+      if (std::isnan(value)) {
+        ++column.missing;
+        continue;
+      }
+      ++column.count;
+      column.sum += value;
+      column.min = std::min(column.min, static_cast<double>(value));
+      column.max = std::max(column.max, static_cast<double>(value));
+    }
+  }
+}
+
+int dump(const rowmill::InputRequest& request, std::int64_t block_rows, bool info_only) {
+  const auto source = make_source(plan_input(request), request);
+  const rowmill::SourceInfo& info = source->info();
+  nlohmann::json out = {{"rows", info.rows},          {"columns", info.columns},  {"type", name_of(info.type)},
+                        {"stored", info.stored_type}, {"storage", info.storage},  {"way", info.way},
+                        {"dataset", info.dataset},    {"warnings", info.warnings}};
+  if (!info_only) {
+    if (info.rows == 0) throw rowmill::Error(rowmill::ExitCode::input, info.path + ": has no rows");
+    std::vector<Column> columns(static_cast<std::size_t>(std::min<std::int64_t>(64, info.columns)));
+    const std::int64_t row_bytes = static_cast<std::int64_t>(source->bytes_for({0, 1}));
+    if (block_rows == 0)
+      block_rows = std::max<std::int64_t>(1, (4 << 20) / row_bytes / info.storage_chunk_rows) * info.storage_chunk_rows;
+    rowmill::MemoryPool pool;
+    const auto bytes = source->bytes_for({0, std::min(block_rows, info.rows)});
+    auto* buffer = static_cast<std::byte*>(pool.allocate(bytes));
+    for (std::int64_t first = 0; first < info.rows; first += block_rows) {
+      const rowmill::RowRange rows{first, std::min(block_rows, info.rows - first)};
+      add(std::get<DenseRows>(source->read(rows, {buffer, bytes}).rows), columns);
+    }
+    pool.release(buffer, bytes);
+    for (const Column& c : columns) {
+      out["n"].push_back(c.count);
+      out["nan"].push_back(c.missing);
+      out["sum"].push_back(std::to_string(c.sum));
+      out["mean"].push_back(c.count == 0 ? "nan" : [&] {
+        char text[64];
+        std::snprintf(text, sizeof text, "%.17Lg", c.sum / static_cast<long double>(c.count));
+        return std::string(text);
+      }());
+      char text[64];
+      std::snprintf(text, sizeof text, "%.17g", c.min);
+      out["min"].push_back(text);
+      std::snprintf(text, sizeof text, "%.17g", c.max);
+      out["max"].push_back(text);
+    }
+    out["bytes_read"] = source->bytes_read();
+  }
+  std::puts(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  rowmill::InputRequest request;
+  request.input = argv[1];
+  std::int64_t block_rows = 0;
+  bool info_only = false;
+  for (int i = 2; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "--info") info_only = true;
+    if (option == "--format" && i + 1 < argc) request.format = argv[++i];
+    if (option == "--row-axis" && i + 1 < argc) request.row_axis = std::atoi(argv[++i]);
+    if (option == "--block-rows" && i + 1 < argc) block_rows = std::atoll(argv[++i]);
+  }
+  try {
+    return dump(request, block_rows, info_only);
+  } catch (const rowmill::Error& e) {
+    std::fprintf(stderr, "rowmill: %s\n", e.what());
+    return static_cast<int>(e.code());
+  }
+}
