@@ -69,6 +69,7 @@ void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
+  plan.has_planted = json.at("planted").get<bool>() && !plan.dataset.starts_with("/planted/");
   plan.chunk_table.resize(answer.tail.size() / sizeof(h5::ChunkEntry));
   if (!plan.chunk_table.empty()) {
     std::memcpy(plan.chunk_table.data(), answer.tail.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry));
@@ -127,7 +128,7 @@ FileListing list_h5(const InputRequest& request, const ReadFile& file) {
 std::string choose_dataset(const FileListing& listing) {
   std::vector<const DatasetLine*> numeric;
   for (const DatasetLine& line : listing.datasets) {
-    if (!line.numeric) continue;
+    if (!line.numeric || line.path.starts_with("/planted/")) continue;  // answers that `generate` wrote beside its data
     if (line.path == "/X" || line.path == "/matrix") return line.path;
     numeric.push_back(&line);
   }

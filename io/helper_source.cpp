@@ -100,22 +100,21 @@ void HelperSource::fill_piece(Reader& reader, RowRange rows, std::byte* to) {
 }
 
 void HelperSource::fill(RowRange rows, std::byte* to) {
-  Reader reader = take_reader(rows.first / info().storage_chunk_rows);
-  for (std::int64_t first = rows.first; first < rows.end();) {
-    // pieces end where bands of storage chunks end, whatever rows were asked for
-    const std::int64_t end = std::min(rows.end(), (first / piece_rows_ + 1) * piece_rows_);
-    const RowRange piece{first, end - first};
-    try {
-      fill_piece(reader, piece, to + (first - rows.first) * row_bytes());
-    } catch (const Error& e) {
-      throw Error(e.code(),
-                  std::string(e.what()) + " (rows " + std::to_string(first) + " to " + std::to_string(end - 1) + ")",
-                  first);
+  RowRange piece{rows.first, rows.count};
+  try {
+    Reader reader = take_reader(rows.first / info().storage_chunk_rows);
+    while (piece.first < rows.end()) {
+      // pieces end where bands of storage chunks end, whatever rows were asked for
+      piece.count = std::min(rows.end(), (piece.first / piece_rows_ + 1) * piece_rows_) - piece.first;
+      fill_piece(reader, piece, to + (piece.first - rows.first) * row_bytes());
+      piece.first = piece.end();
     }
-    first = end;
+    reader.band = (rows.end() - 1) / info().storage_chunk_rows;
+    give_back(std::move(reader));
+  } catch (const Error& e) {
+    const std::string where = " (rows " + std::to_string(piece.first) + " to " + std::to_string(piece.end() - 1) + ")";
+    throw Error(e.code(), e.what() + where, piece.first);
   }
-  reader.band = (rows.end() - 1) / info().storage_chunk_rows;
-  give_back(std::move(reader));
 }
 
 }  // namespace rowmill

@@ -143,6 +143,7 @@ SourceInfo info_of(const InputPlan& plan) {
   info.file_bytes = plan.file_bytes;
   info.modified_ns = plan.modified_ns;
   info.warnings = plan.warnings;
+  info.has_planted = plan.has_planted;
   return info;
 }
 
@@ -170,6 +171,7 @@ std::vector<std::byte> serialise(const InputPlan& plan) {
        {"chunk", plan.chunk},
        {"table", binary(plan.chunk_table.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry))},
        {"warnings", plan.warnings},
+       {"planted", plan.has_planted},
        {"file_bytes", plan.file_bytes},
        {"modified_ns", plan.modified_ns}});
   std::vector<std::byte> bytes(cbor.size());
@@ -194,6 +196,7 @@ InputPlan deserialise_plan(const std::vector<std::byte>& bytes) {
   plan.offset = json.at("offset");
   plan.chunk = json.at("chunk").get<std::vector<std::int64_t>>();
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
+  plan.has_planted = json.at("planted");
   plan.file_bytes = json.at("file_bytes");
   plan.modified_ns = json.at("modified_ns");
   const auto& fill = json.at("fill").get_binary();

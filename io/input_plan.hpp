@@ -30,6 +30,7 @@ struct InputPlan {
   std::vector<std::int64_t> chunk;          ///< extents of a storage chunk; empty if there are none
   std::vector<h5::ChunkEntry> chunk_table;  ///< ascending by grid index
   std::vector<std::string> warnings;
+  bool has_planted = false;
   std::int64_t file_bytes = 0, modified_ns = 0;
 
   std::int64_t rows() const { return shape[static_cast<std::size_t>(row_axis)]; }

@@ -36,6 +36,16 @@ void check_extent(hid_t creation, std::size_t index, hid_t dataset, const std::s
   const Id wanted(H5Pget_virtual_srcspace(creation, index), H5Sclose, "selection in a virtual source");
   const Id held(H5Dget_space(dataset), H5Sclose, "shape of a virtual source");
   const int axes = must(H5Sget_simple_extent_ndims(held), "shape of a virtual source");
+  if (H5Sget_select_type(wanted) == H5S_SEL_ALL) {
+    // all of a source whose shape the mapping does not keep: as many elements as the mapping fills
+    const Id filled(H5Pget_virtual_vspace(creation, index), H5Sclose, "mapping of a virtual source");
+    const hssize_t elements = H5Sget_select_npoints(filled);
+    H5Eclear2(H5E_DEFAULT);
+    if (elements >= 0 && elements > H5Sget_simple_extent_npoints(held)) {
+      throw Refusal("its virtual source \"" + name + "\" is smaller than the part that is mapped");
+    }
+    return;
+  }
   if (H5Sget_select_type(wanted) != H5S_SEL_HYPERSLABS || axes < 1) return;
   if (H5Sget_simple_extent_ndims(wanted) != axes) throw Refusal("its virtual source \"" + name + "\" has other axes");
   std::vector<hsize_t> low(static_cast<std::size_t>(axes)), high(low), shape(low);

@@ -127,6 +127,13 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
     warnings.push_back("parts that no virtual source is mapped to hold the fill value");
 }
 
+/// What `rowmill generate` writes beside its data.
+bool has_planted(hid_t file) {
+  const bool there = H5Lexists(file, "planted", H5P_DEFAULT) > 0 && H5Lexists(file, "planted/mean", H5P_DEFAULT) > 0;
+  H5Eclear2(H5E_DEFAULT);
+  return there;
+}
+
 }  // namespace
 
 bool leaves_buffer(const OpenedDataset& dataset) {
@@ -179,6 +186,7 @@ PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis) {
   json["stored_type"] = dataset.element().text;
   json["storage"] = storage_text(dataset);
   json["fill"] = fill_text(dataset);
+  json["planted"] = has_planted(file);
   json["warnings"] = nlohmann::json::array();
   if (dataset.layout() == H5D_CHUNKED) json["chunk"] = chunk_shape(dataset);
   choose_way(file, dataset, axis, answer);

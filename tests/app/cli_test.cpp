@@ -122,9 +122,9 @@ TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(10, 2));
   expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--rows", "5:11"}), 2, "--rows");
-  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--columns", "2"}), 2, "--columns");
-  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--row-axis", "2"}), 2, "--row-axis");
-  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "out.h5");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--columns", "2"}), 2, "column 2");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--row-axis", "2"}), 2, "axis 2");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "no/such");
 }
 
 TEST(Program, MemoryThatIsTooLittle_NamesTheNeed) {

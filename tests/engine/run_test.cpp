@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+#include "core/log.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/reference.hpp"
 
@@ -28,6 +29,8 @@ class EngineRun : public testing::TestWithParam<const char*> {
     options.threads = 2;
     return options;
   }
+
+  void SetUp() override { start_log("warn", 0, 1); }
 
   RunReport mill(const RunOptions& chosen) {
     World world = World::single();
