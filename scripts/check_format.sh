@@ -17,8 +17,13 @@ mapfile -t files <<<"$names"
   exit 1
 }
 if [ "${1:-}" = --fix ]; then exec "$format" -i "${files[@]}"; fi
-"$format" --dry-run -Werror "${files[@]}" || {
-  echo "check_format.sh: run scripts/check_format.sh --fix" >&2
+wrong=()
+for file in "${files[@]}"; do
+  "$format" --dry-run -Werror "$file" >/dev/null 2>&1 || wrong+=("$file")
+done
+[ ${#wrong[@]} = 0 ] || {
+  printf '%s\n' "${wrong[@]}"
+  echo "check_format.sh: these are laid out otherwise; run scripts/check_format.sh --fix" >&2
   exit 1
 }
 echo "${#files[@]} files are laid out as they should be"
