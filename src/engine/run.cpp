@@ -9,6 +9,7 @@
 #include "core/log.hpp"
 #include "engine/combine.hpp"
 #include "engine/lanes.hpp"
+#include "engine/machine.hpp"
 #include "engine/progress.hpp"
 #include "engine/report.hpp"
 #include "engine/watch.hpp"
@@ -113,7 +114,9 @@ class Run {
     pipeline_.reset();
     pipeline_ = std::make_unique<BlockPipeline>(
         sources_, grid_, shard_, *backend_,
-        PipelineOptions{.slots = report_.memory.slots, .io_threads = report_.memory.io_threads});
+        PipelineOptions{.slots = report_.memory.slots,
+                        .io_threads = report_.memory.io_threads,
+                        .cores = std::max(1, usable_processors() / world_.local_size())});
   }
 
   void mill_my_shard(int pass) {

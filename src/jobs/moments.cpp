@@ -148,7 +148,8 @@ bool improve_shift(const Moments& moments, double limit, State& state) {
     // Where sums overflowed the middle of the range serves; the mean lies within it.
     const double middle = min / 2 + max / 2;
     shift[j] = std::isfinite(moments.mean[j]) ? std::clamp(moments.mean[j], min, max) : middle;
-    if (!range_fits(min, max, scale[j])) scale[j] = std::ldexp(1.0, -std::ilogb(max / 2 - min / 2));
+    // Within ±1000 the scale itself is a double; subnormal ranges come out near 1e-20, which squares well.
+    if (!range_fits(min, max, scale[j])) scale[j] = std::ldexp(1.0, std::clamp(-std::ilogb(max / 2 - min / 2), -1000, 1000));
   }
   state.pass = 1;
   return true;

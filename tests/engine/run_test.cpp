@@ -207,6 +207,17 @@ TEST_P(EngineRun, Stats_OfValuesWhoseSquaresLeaveFloat64_StayRight) {
   }
 }
 
+TEST_P(EngineRun, Stats_OfSubnormalValues_AreRight) {
+  Matrix<double> x(999, 1);
+  for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, 0) = 1e-310 * static_cast<double>(i % 3 - 1);
+  RunOptions chosen = options("stats", npy(x));
+  chosen.ddof = 0;
+  const RunReport report = mill(chosen);
+  ASSERT_EQ(report.exit_code, ExitCode::ok);
+  EXPECT_NEAR(values(report, "mean")[0], 0, 1e-323);
+  EXPECT_NEAR(values(report, "std")[0] / (1e-310 * std::sqrt(2.0 / 3)), 1, 1e-12);
+}
+
 TEST_P(EngineRun, Gram_OfFloat32ThatOverflowsOrUnderflows_IsDoneInFp64) {
   Matrix<float> x(1000, 3);
   for (std::int64_t i = 0; i < x.rows; ++i) {
