@@ -57,7 +57,9 @@ void Lanes::pilot(Job& job, const Block& block, State& state) {
   backend_.wait_host(backend_.record(lane.queue));
 }
 
-Queue Lanes::first_queue() const { return lanes_.front()->queue; }
+Queue Lanes::first_queue() const {
+  return lanes_.front()->queue;
+}
 
 /// The threads of one pass, and the first error among them.
 class Lanes::Crew {

@@ -67,11 +67,14 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
   const std::int64_t threads = wish.threads > 0 ? wish.threads : processors;
   const std::int64_t left = plan.budget - plan.fixed_bytes;
   // Each further lane needs its sums and a block in hand.
-  const std::int64_t fitting = 1 + (left - plan.lane_bytes - 2 * slot_bytes) / std::max<std::int64_t>(1, plan.lane_bytes + slot_bytes);
-  plan.lanes = static_cast<int>(std::clamp<std::int64_t>(std::min(threads, fitting), 1, std::max<std::int64_t>(1, blocks_of_rank)));
+  const std::int64_t fitting =
+      1 + (left - plan.lane_bytes - 2 * slot_bytes) / std::max<std::int64_t>(1, plan.lane_bytes + slot_bytes);
+  plan.lanes = static_cast<int>(
+      std::clamp<std::int64_t>(std::min(threads, fitting), 1, std::max<std::int64_t>(1, blocks_of_rank)));
   const std::int64_t wanted = plan.lanes + std::max(1, wish.prefetch);
   const std::int64_t slots = (left - plan.lanes * plan.lane_bytes) / std::max<std::int64_t>(1, slot_bytes);
-  plan.slots = static_cast<int>(std::clamp<std::int64_t>(std::min(slots, wanted), 2, std::max<std::int64_t>(2, blocks_of_rank + 1)));
+  plan.slots = static_cast<int>(
+      std::clamp<std::int64_t>(std::min(slots, wanted), 2, std::max<std::int64_t>(2, blocks_of_rank + 1)));
   plan.io_threads = wish.io_threads > 0 ? wish.io_threads : plan.lanes;
   return plan;
 }
