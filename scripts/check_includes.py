@@ -25,7 +25,7 @@ EXTRA = {"jobs": ("kernels/ops.hpp",)}
 
 # header of a library, and where it may be included (beside tests)
 VENDORS = (
-    (r"mpi\.h", (r"comm/[^/]*\.cpp", r"io/row_writer[^/]*\.cpp")),
+    (r"mpi\.h", (r"comm/[^/]*\.cpp", r"io/row_writer[^/]*\.cpp", r"io/rank_meeting\.cpp")),
     (r"(hdf5|H5[A-Z][A-Za-z]*)\.h", (r"io/.*",)),
     (r"hwy/.*", (r"kernels/.*",)),
     (r"(cblas|lapacke?|openblas_config)\.h", (r"kernels/host/.*",)),

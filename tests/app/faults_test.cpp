@@ -38,13 +38,13 @@ std::vector<std::pair<int, pid_t>> ranks_of(const std::string& word) {
 
 class Faults : public testing::Test {
  protected:
-  /// A run of some seconds on four ranks: the file is small, but read and multiplied slowly in many blocks.
+  /// A run of many seconds on four ranks: blocks of one row, whose triangles are added one by one.
   std::vector<std::string> long_run() {
     const Outcome made =
         rowmill({"generate", folder_ / "x.h5", "--shape", "60000x700", "--type", "float64", "--rank", "1"}, 0, 120);
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return {"gram", folder_ / "x.h5:/X", "-o", folder_ / "out.h5", "--threads",
-            "1",    "--block-rows",      "64", "--timeout",        "5s"};
+            "1",    "--block-rows",      "1", "--timeout",        "5s"};
   }
 
   /// Sends the signal to one rank once all four are there and have begun to mill.

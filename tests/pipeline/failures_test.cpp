@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
-#include "pipeline/pipeline_data.hpp"
+#include "tests/pipeline/pipeline_data.hpp"
 
 namespace rowmill {
 namespace {

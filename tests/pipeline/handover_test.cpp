@@ -5,7 +5,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "pipeline/pipeline_data.hpp"
+#include "tests/pipeline/pipeline_data.hpp"
 
 namespace rowmill {
 namespace {

@@ -21,7 +21,7 @@
 #include "core/backend.hpp"
 #include "core/block.hpp"
 #include "pipeline/block_pipeline.hpp"
-#include "support/memory_source.hpp"
+#include "tests/support/memory_source.hpp"
 
 namespace rowmill::test {
 
