@@ -98,6 +98,7 @@ void ChunkSource::for_runs(const Part& part, F&& body) const {
 }
 
 void ChunkSource::fill_part(const Part& part, RowRange rows, std::byte* to) const {
+  if (whole_rows_) return repeat(value_, rows.count * info().columns, to);
   for (std::int64_t row = 0; row < rows.count; ++row) {
     for_runs(part, [&](std::int64_t, std::int64_t column, std::int64_t elements) {
       repeat(value_, elements, to + row * row_bytes() + column * element_bytes());
