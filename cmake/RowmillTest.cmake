@@ -1,6 +1,6 @@
 # rowmill_test(NAME SOURCES files LINK targets [RANKS 1 2 3] [LABELS labels] [TIMEOUT s])
 # Without RANKS the program runs alone under ctest. With RANKS it links the MPI test main (tests/mpi_main.cpp) and is
-# run once for each number of ranks under mpirun.
+# run once for each number of ranks under mpirun. The name of the folder is a label besides.
 set(ROWMILL_MPI_ENV
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
@@ -10,6 +10,9 @@ function(rowmill_test name)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
+  get_filename_component(_room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  list(APPEND A_LABELS ${_room})
+  list(REMOVE_DUPLICATES A_LABELS)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE rowmill_options ${A_LINK} GTest::gtest GTest::gmock)
   target_compile_definitions(${name} PRIVATE ROWMILL_BIN_DIR="${CMAKE_BINARY_DIR}/bin" ROWMILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

@@ -33,8 +33,8 @@ struct Failure {
 /// True if `a` is reported rather than `b`: failures without a row before those with one, then the smaller row.
 bool precedes(const Failure& a, const Failure& b);
 
-/// Thrown by reduce, broadcast and gather when a failure was announced, here or elsewhere, or a rank has left: nothing to
-/// print, go to agree().
+/// Thrown by reduce, broadcast and gather when a failure was announced, here or elsewhere, or a rank has left: nothing
+/// to print, go to agree().
 class PeerFailed : public Error {
  public:
   PeerFailed() : Error(ExitCode::device, "another rank failed") {}
@@ -50,8 +50,8 @@ struct Verdict {
 struct Agreement {
   bool ok = true;
   ExitCode code = ExitCode::ok;
-  int rank = -1;         ///< whose failure is reported
-  std::string message;   ///< empty on ranks other than `rank`
+  int rank = -1;        ///< whose failure is reported
+  std::string message;  ///< empty on ranks other than `rank`
 };
 
 class Communicator {
@@ -62,8 +62,8 @@ class Communicator {
 
   /// Combines `count` elements in place over all ranks: i8, i32, i64 by sum, min or max; f64 by min or max. Data may be
   /// device memory of `backend`; it is ordered behind the queue's work and complete on return. Counts may pass 2^31.
-  /// Throws PeerFailed when a failure was announced: the data are undefined then. A rank that goes silent meanwhile ends
-  /// the program (see poll). Throws std::invalid_argument for other kinds. With count 0 nothing is exchanged.
+  /// Throws PeerFailed when a failure was announced: the data are undefined then. A rank that goes silent meanwhile
+  /// ends the program (see poll). Throws std::invalid_argument for other kinds. With count 0 nothing is exchanged.
   virtual void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) = 0;
 
   /// `bytes` of `root` on every rank; sizes may differ before and may pass 2^31. Throws as reduce.
@@ -79,14 +79,15 @@ class Communicator {
   /// was doing) and every rank ends with exit code 4 (MPI_Abort): such a call does not return.
   virtual Verdict poll(const Heartbeat& mine) = 0;
 
-  /// Tells all ranks, at once and without waiting. agree() must follow on every rank. Of several failures announced on one
-  /// rank the one that precedes the others counts.
+  /// Tells all ranks, at once and without waiting. agree() must follow on every rank. Of several failures announced on
+  /// one rank the one that precedes the others counts.
   virtual void announce(const Failure& failure) = 0;
 
-  /// Collective: do all ranks go on? If any failed, all get the same answer: the failure with the smallest row, failures
-  /// without a row before those with one, then the lowest rank. Waits for late ranks as poll does. A failure that this rank
-  /// announced counts even if `mine` is empty. Afterwards the failures are forgotten and the communicator can be used on.
-  /// A rank whose World ends while others agree counts as failed (code 1, no message).
+  /// Collective: do all ranks go on? If any failed, all get the same answer: the failure with the smallest row,
+  /// failures without a row before those with one, then the lowest rank. Waits for late ranks as poll does. A failure
+  /// that this rank announced counts even if `mine` is empty. Afterwards the failures are forgotten and the
+  /// communicator can be used on. A rank whose World ends while others agree counts as failed (code 1, no message);
+  /// after that the others can only end.
   virtual Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) = 0;
 };
 

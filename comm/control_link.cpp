@@ -12,7 +12,7 @@ namespace rowmill {
 static_assert(std::is_trivially_copyable_v<ControlMessage>);
 
 namespace {
-constexpr int message_bytes = static_cast<int>(sizeof(ControlMessage));
+constexpr int kMessageBytes = static_cast<int>(sizeof(ControlMessage));
 }
 
 struct ControlLink::Impl {
@@ -33,13 +33,13 @@ struct ControlLink::Impl {
   void start_send(int peer, const ControlMessage& message) {
     Outgoing& out = outgoing[static_cast<std::size_t>(peer)];
     out.message = message;
-    check_mpi(MPI_Issend(&out.message, message_bytes, MPI_BYTE, peer, 0, comm, &sends[static_cast<std::size_t>(peer)]),
+    check_mpi(MPI_Issend(&out.message, kMessageBytes, MPI_BYTE, peer, 0, comm, &sends[static_cast<std::size_t>(peer)]),
               "MPI_Issend");
     ++sends_under_way;
   }
 
   void start_receive() {
-    check_mpi(MPI_Irecv(&incoming, message_bytes, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, &receive), "MPI_Irecv");
+    check_mpi(MPI_Irecv(&incoming, kMessageBytes, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, &receive), "MPI_Irecv");
   }
 };
 
@@ -64,8 +64,12 @@ ControlLink::~ControlLink() {
   MPI_Comm_free(&impl_->comm);
 }
 
-int ControlLink::rank() const { return impl_->rank; }
-int ControlLink::size() const { return impl_->size; }
+int ControlLink::rank() const {
+  return impl_->rank;
+}
+int ControlLink::size() const {
+  return impl_->size;
+}
 
 void ControlLink::send(int peer, const ControlMessage& message) {
   if (impl_->sends[static_cast<std::size_t>(peer)] == MPI_REQUEST_NULL) {
@@ -100,6 +104,8 @@ std::optional<std::pair<int, ControlMessage>> ControlLink::receive() {
   return message;
 }
 
-bool ControlLink::idle() const { return impl_->sends_under_way == 0; }
+bool ControlLink::idle() const {
+  return impl_->sends_under_way == 0;
+}
 
 }  // namespace rowmill

@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds work_interval{1};
+constexpr milliseconds kWorkInterval{1};
 // Rank r reports a silent rank 0 this much later than rank r - 1 would, so that one line is written.
-constexpr milliseconds reporter_step{100};
+constexpr milliseconds kReporterStep{100};
 // A reporter lets its notice reach the others for so long; they wait so long for its abort.
-constexpr milliseconds notice_time{50}, abort_grace{2000};
+constexpr milliseconds kNoticeTime{50}, kAbortGrace{2000};
 
 bool worse(const ControlMessage& a, const ControlMessage& b) {
   if (a.failed != b.failed) return a.failed != 0;
@@ -50,7 +50,7 @@ void ControlPlane::set_timeout(milliseconds timeout) {
 }
 
 void ControlPlane::poll() {
-  if (Clock::now() - worked_ >= work_interval) work();
+  if (Clock::now() - worked_ >= kWorkInterval) work();
 }
 
 void ControlPlane::work() {
@@ -75,7 +75,7 @@ void ControlPlane::take_in(int from, const ControlMessage& message) {
       break;
     case ControlMessage::Kind::reporting:
       // One rank writes the line and aborts all; if its abort does not come here, this rank ends quietly by itself.
-      std::this_thread::sleep_for(abort_grace);
+      std::this_thread::sleep_for(kAbortGrace);
       MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
       break;
     case ControlMessage::Kind::bye:
@@ -111,8 +111,7 @@ void ControlPlane::count_states() {
       next.row = state.row;
     }
   }
-  if (worse(next, verdict_) || next.leaving != verdict_.leaving ||
-      next.transfers != verdict_.transfers) {
+  if (worse(next, verdict_) || next.leaving != verdict_.leaving || next.transfers != verdict_.transfers) {
     changed_ = true;
   }
   verdict_ = next;
@@ -121,11 +120,13 @@ void ControlPlane::count_states() {
 
 /// Rank 0, when all ranks agree or leave: the outcome.
 void ControlPlane::conclude() {
-  const bool all_left = std::all_of(states_.begin(), states_.end(), [](const auto& state) { return state.leaving; });
+  const auto leaves = [](const ControlMessage& state) { return state.leaving != 0; };
+  const bool all_left = std::all_of(states_.begin(), states_.end(), leaves);
   ControlMessage outcome;
   outcome.kind = ControlMessage::Kind::verdict;
   outcome.epoch = mine().epoch + 1;
   outcome.all_left = all_left ? 1 : 0;
+  outcome.some_left = std::any_of(states_.begin(), states_.end(), leaves) ? 1 : 0;
   ControlMessage worst;
   for (int from = 0; from < size(); ++from) {
     ControlMessage state = states_[static_cast<std::size_t>(from)];
@@ -163,7 +164,7 @@ void ControlPlane::check_silence() {
   if (timeout_.count() == 0) return;
   if (!is_hub()) {
     const Clock::duration silence = watch_.silence(0);
-    if (silence > timeout_ + (rank() - 1) * reporter_step) report_silence(0, silence);
+    if (silence > timeout_ + (rank() - 1) * kReporterStep) report_silence(0, silence);
     return;
   }
   for (int peer = 1; peer < size(); ++peer) {
@@ -182,11 +183,11 @@ void ControlPlane::report_silence(int silent, Clock::duration silence) {
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
   const std::string line = "rowmill[" + std::to_string(rank()) + "]: error: rank " + std::to_string(silent) +
-                           " has been silent for " + seconds + " s; it was last " +
-                           describe({last.stage, last.block}) + "\n";
+                           " has been silent for " + seconds + " s; it was last " + describe({last.stage, last.block}) +
+                           "\n";
   // Written by hand: the line must be seen at every log level, and whole.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) std::perror("rowmill");
-  for (const auto until = Clock::now() + notice_time; Clock::now() < until;) {
+  for (const auto until = Clock::now() + kNoticeTime; Clock::now() < until;) {
     link_.progress();
     std::this_thread::yield();
   }

@@ -1,8 +1,8 @@
 #pragma once
 // Heartbeats, failures and agreements among ranks, beside the bulk data and independent of them.
 //
-// A star: every rank tells rank 0 its state, rank 0 tells every rank what follows from all states; once an interval, and
-// at once when something changes. Ranks watch rank 0 for silence, rank 0 watches all.
+// A star: every rank tells rank 0 its state, rank 0 tells every rank what follows from all states; once an interval,
+// and at once when something changes. Ranks watch rank 0 for silence, rank 0 watches all.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -37,9 +37,11 @@ class ControlPlane {
 
   /// Before each reduce, broadcast or gather.
   void begin_transfer() { ++mine().transfers; }
+  /// True if some rank left at the last agreement: nothing can be done together any more but to leave.
+  bool deserted() const { return verdict_.some_left != 0; }
   /// True if the transfer that this rank has begun will not end: some rank failed, or leaves without having begun it.
   bool hopeless() const {
-    return verdict().failed || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers);
+    return verdict().failed || deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers);
   }
 
   void announce(const Failure& failure);
@@ -73,8 +75,8 @@ class ControlPlane {
   std::optional<Failure> failure_;      // announced here, since the last agreement
   std::vector<ControlMessage> states_;  // newest by rank; other ranks than 0 know only their own and rank 0's
   ControlMessage verdict_;              // rank 0: as published; others: as received
-  bool changed_ = false;    // publish without waiting for the interval
-  bool closing_ = false;    // all ranks leave: no more heartbeats
+  bool changed_ = false;                // publish without waiting for the interval
+  bool closing_ = false;                // all ranks leave: no more heartbeats
   int byes_ = 0;
   Clock::time_point worked_, published_;
 };

@@ -17,8 +17,8 @@ namespace rowmill {
 namespace {
 
 // MPI counts are ints, and pieces of this size let the control plane be looked at between them.
-constexpr std::int64_t piece_elements = std::int64_t{1} << 20;
-constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
+constexpr std::int64_t kPieceElements = std::int64_t{1} << 20;
+constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
 
 MPI_Datatype mpi_type(ElementKind kind) {
   switch (kind) {
@@ -76,7 +76,7 @@ class MpiCommunicator final : public Communicator {
       MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
     }
     // A communicator on which transfers were abandoned cannot be freed; MPI_Finalize takes it along.
-    if (!renewed_) {
+    if (!renewed_ && abandoned_.empty()) {
       MPI_Comm_free(&data_);
       MPI_Comm_free(&origin_);
     }
@@ -101,12 +101,13 @@ class MpiCommunicator final : public Communicator {
   Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) override {
     control_.set_heartbeat(heartbeat);
     Agreement agreement = control_.agree(mine);
-    if (!agreement.ok) renew();
+    if (!agreement.ok && !control_.deserted()) renew();
     return agreement;
   }
 
  private:
-  /// A transfer that will never complete, because a rank went to agree() instead, and the memory that MPI may still use.
+  /// A transfer that will never complete, because a rank went to agree() instead, and the memory that MPI may still
+  /// use.
   struct Abandoned {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<std::byte> memory;
@@ -174,9 +175,9 @@ void MpiCommunicator::reduce(Backend& backend, void* data, std::int64_t count, E
   begin();
   wait_for_queue(backend, queue);
   const auto width = static_cast<std::int64_t>(reducible_bytes(kind));
-  const Staging staging(backend, static_cast<std::size_t>(std::min(count, piece_elements) * width));
-  for (std::int64_t done = 0; done < count; done += piece_elements) {
-    const std::int64_t elements = std::min(piece_elements, count - done);
+  const Staging staging(backend, static_cast<std::size_t>(std::min(count, kPieceElements) * width));
+  for (std::int64_t done = 0; done < count; done += kPieceElements) {
+    const std::int64_t elements = std::min(kPieceElements, count - done);
     const auto bytes = static_cast<std::size_t>(elements * width);
     std::byte* const place = static_cast<std::byte*>(data) + done * width;
     std::byte* const memory = piece(elements * width).data();
@@ -203,8 +204,8 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
   auto size = static_cast<std::int64_t>(bytes.size());
   broadcast_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), root);
   bytes.resize(static_cast<std::size_t>(size));
-  for (std::int64_t done = 0; done < size; done += piece_bytes) {
-    broadcast_piece(bytes.data() + done, std::min(piece_bytes, size - done), root);
+  for (std::int64_t done = 0; done < size; done += kPieceBytes) {
+    broadcast_piece(bytes.data() + done, std::min(kPieceBytes, size - done), root);
   }
 }
 
@@ -222,8 +223,8 @@ std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<st
   auto size = static_cast<std::int64_t>(bytes.size());
   if (rank() != 0) {
     send_piece(reinterpret_cast<const std::byte*>(&size), static_cast<std::int64_t>(sizeof size));
-    for (std::int64_t done = 0; done < size; done += piece_bytes) {
-      send_piece(bytes.data() + done, std::min(piece_bytes, size - done));
+    for (std::int64_t done = 0; done < size; done += kPieceBytes) {
+      send_piece(bytes.data() + done, std::min(kPieceBytes, size - done));
     }
     return {};
   }
@@ -231,8 +232,8 @@ std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<st
   for (int from = 1; from < this->size(); ++from) {
     receive_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), from);
     std::vector<std::byte>& theirs = all.emplace_back(static_cast<std::size_t>(size));
-    for (std::int64_t done = 0; done < size; done += piece_bytes) {
-      receive_piece(theirs.data() + done, std::min(piece_bytes, size - done), from);
+    for (std::int64_t done = 0; done < size; done += kPieceBytes) {
+      receive_piece(theirs.data() + done, std::min(kPieceBytes, size - done), from);
     }
   }
   return all;
@@ -241,9 +242,8 @@ std::vector<std::vector<std::byte>> MpiCommunicator::gather(const std::vector<st
 void MpiCommunicator::send_piece(const std::byte* bytes, std::int64_t count) {
   std::byte* const memory = piece(count).data();
   std::memcpy(memory, bytes, static_cast<std::size_t>(count));
-  transfer([&](MPI_Request* request) {
-    return MPI_Isend(memory, static_cast<int>(count), MPI_BYTE, 0, 0, data_, request);
-  });
+  transfer(
+      [&](MPI_Request* request) { return MPI_Isend(memory, static_cast<int>(count), MPI_BYTE, 0, 0, data_, request); });
 }
 
 void MpiCommunicator::receive_piece(std::byte* bytes, std::int64_t count, int from) {

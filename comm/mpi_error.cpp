@@ -13,7 +13,8 @@ void check_mpi(int code, const char* call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw Error(ExitCode::device, std::string(call) + " failed: " + text + "; look at the network and at the other ranks");
+  throw Error(ExitCode::device,
+              std::string(call) + " failed: " + text + "; look at the network and at the other ranks");
 }
 
 }  // namespace rowmill

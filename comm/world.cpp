@@ -14,8 +14,8 @@
 namespace rowmill {
 namespace {
 
-/// srun starts several programs that know nothing of each other if it was not told to speak PMIx: each would do the whole
-/// work and write the same output.
+/// srun starts several programs that know nothing of each other if it was not told to speak PMIx: each would do the
+/// whole work and write the same output.
 void refuse_strangers() {
   const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
   if (tasks != nullptr && std::atoi(tasks) > 1) {

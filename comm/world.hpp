@@ -20,14 +20,15 @@ class World {
   static World single() { return World(make_self_communicator()); }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
-  /// Waits until all ranks end their World, then finalises MPI. Transfers that were abandoned after a failure do no harm.
-  /// If a rank comes here while others still work (an error that was not agreed on), they are told that it failed.
-  /// What is to be printed should be printed before: launchers end all ranks when the first exits with an error.
+  /// Waits until all ranks end their World, then finalises MPI. Transfers that were abandoned after a failure do no
+  /// harm. If a rank comes here while others still work (an error that was not agreed on), they are told that it
+  /// failed. What is to be printed should be printed before: launchers end all ranks when the first exits with an
+  /// error.
   ~World();
 
   int rank() const { return communicator_->rank(); }
   int size() const { return communicator_->size(); }
-  int local_rank() const { return local_rank_; }    ///< among the ranks of this node
+  int local_rank() const { return local_rank_; }  ///< among the ranks of this node
   int local_size() const { return local_size_; }
   int nodes() const { return nodes_; }
   Communicator& communicator() { return *communicator_; }

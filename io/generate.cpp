@@ -94,7 +94,6 @@ H5Handle h5_type(const GenerateOptions& options) {
 H5Handle create_dataset(hid_t file, const GenerateOptions& options, hid_t type) {
   const std::string name = label(options);
   const H5Handle creation = h5_dataset_creation();
-  h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), name);
   if (options.chunk_rows > 0) {
     const hsize_t chunk[] = {static_cast<hsize_t>(options.chunk_rows), static_cast<hsize_t>(options.chunk_columns)};
     h5_check(H5Pset_chunk(creation.get(), 2, chunk), name);

@@ -153,7 +153,10 @@ H5HelperClient::Answer H5HelperClient::ask(const nlohmann::json& request, const 
   answer.json = nlohmann::json::parse(answer_text, nullptr, false);
   if (!answer.json.is_object()) fail("the HDF5 helper's answer makes no sense: the file is damaged or hostile");
   if (const auto error = answer.json.find("error"); error != answer.json.end()) {
-    fail(error->is_string() ? error->get<std::string>().substr(0, 1000) : "HDF5 failed");
+    const auto usage = answer.json.find("usage");
+    const bool wrong_usage = usage != answer.json.end() && usage->is_boolean() && usage->get<bool>();
+    fail(error->is_string() ? error->get<std::string>().substr(0, 1000) : "HDF5 failed",
+         wrong_usage ? ExitCode::usage : ExitCode::input);
   }
   return answer;
 }
@@ -196,9 +199,9 @@ void H5HelperClient::receive_all(void* to, std::size_t bytes, Deadline deadline)
   }
 }
 
-void H5HelperClient::fail(const std::string& what) {
+void H5HelperClient::fail(const std::string& what, ExitCode code) {
   end_process();
-  throw Error(ExitCode::input, subject_ + ": " + what);
+  throw Error(code, subject_ + ": " + what);
 }
 
 void H5HelperClient::fail_of_death() {

@@ -7,7 +7,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+
 #include <vector>
+
+#include "core/error.hpp"
 
 namespace rowmill {
 
@@ -40,7 +43,7 @@ class H5HelperClient {
   void send_all(const void* from, std::size_t bytes, Deadline deadline);
   void receive_all(void* to, std::size_t bytes, Deadline deadline);
   void wait_for(short events, Deadline deadline);
-  [[noreturn]] void fail(const std::string& what);
+  [[noreturn]] void fail(const std::string& what, ExitCode code = ExitCode::input);
   [[noreturn]] void fail_of_death();
   int end_process();  ///< kills and reaps; the wait status
 

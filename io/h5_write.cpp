@@ -43,8 +43,6 @@ void write_dataset(hid_t file, const std::string& name, hid_t type, const std::v
   const H5Handle links = h5_own(H5Pcreate(H5P_LINK_CREATE), name);
   h5_check(H5Pset_create_intermediate_group(links.get(), 1), name);
   const H5Handle creation = h5_dataset_creation();
-  // every value is written, so filling first would be in vain; HDF5 insists on it for strings
-  if (H5Tget_class(type) == H5T_FLOAT) h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), name);
   const H5Handle dataset =
       h5_own(H5Dcreate2(file, name.c_str(), type, space.get(), links.get(), creation.get(), H5P_DEFAULT), name);
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();

@@ -36,7 +36,8 @@ std::int64_t checked_bytes(const InputPlan& plan, std::int64_t row_limit) {
   if (plan.shape.empty()) refuse(plan, "it is a scalar: it has no rows");
   if (plan.shape.size() > kMaxAxes) refuse(plan, "it has more axes than are read here");
   if (plan.row_axis < 0 || static_cast<std::size_t>(plan.row_axis) >= plan.shape.size()) {
-    refuse(plan, "it has no axis " + std::to_string(plan.row_axis) + ", its shape is " + shape_text(plan));
+    throw Error(ExitCode::usage, plan.name() + ": it has no axis " + std::to_string(plan.row_axis) + ", its shape is " +
+                                     shape_text(plan));
   }
   std::vector<std::int64_t> others;
   for (std::size_t axis = 0; axis < plan.shape.size(); ++axis) {

@@ -1,6 +1,6 @@
 #pragma once
-// From "FILE:/DATASET" to a Source. Metadata is read once, by one rank: plan_input makes a plain plan (bytes that can be
-// broadcast), make_source opens it on every rank without looking at metadata again.
+// From "FILE:/DATASET" to a Source. Metadata is read once, by one rank: plan_input makes a plain plan (bytes that can
+// be broadcast), make_source opens it on every rank without looking at metadata again.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -16,9 +16,9 @@ struct InputRequest {
   std::string input;            ///< "FILE" or "FILE:/DATASET"
   std::string format = "auto";  ///< "auto", "hdf5", "npy"
   int row_axis = 0;
-  std::string helper;                          ///< path of the helper program; empty: beside this program
-  std::int64_t memory_limit = 1LL << 30;       ///< of the helper, bytes
-  std::chrono::milliseconds time_limit{60000}; ///< of one answer of the helper
+  std::string helper;                           ///< path of the helper program; empty: beside this program
+  std::int64_t memory_limit = 1LL << 30;        ///< of the helper, bytes
+  std::chrono::milliseconds time_limit{60000};  ///< of one answer of the helper
 };
 
 /// "FILE:/DATASET" cut at the last ":/" after which no file of the whole name exists.
@@ -34,8 +34,8 @@ std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const In
 /// For `info`: every data set of the file, one line each, and which would be milled and why.
 struct DatasetLine {
   std::string path, type, shape, storage;
-  bool numeric = false;      ///< could be milled
-  std::string why_not;       ///< else
+  bool numeric = false;  ///< could be milled
+  std::string why_not;   ///< else
 };
 struct FileListing {
   std::string path, format;

@@ -18,16 +18,16 @@ struct SourceInfo {
   std::string path, dataset;  ///< dataset is empty for .npy
   std::string format;         ///< "hdf5", "npy"
   std::int64_t rows = 0, columns = 0;
-  ElementType type;           ///< as `read` delivers it
-  std::string stored_type;    ///< as people say it: "float32", "int24", "bool"
+  ElementType type;                 ///< as `read` delivers it
+  std::string stored_type;          ///< as people say it: "float32", "int24", "bool"
   std::vector<std::int64_t> shape;  ///< of the data set, all axes
   int row_axis = 0;
   std::int64_t storage_chunk_rows = 1;  ///< rows of one storage chunk; 1 where there are none
-  std::string storage;        ///< "contiguous", "chunked 1024 x 512, gzip 4 + shuffle", "compact", "virtual", …
-  std::string way;            ///< how it is read: "pread", "storage chunks by pread", "H5Dread in the helper"
+  std::string storage;  ///< "contiguous", "chunked 1024 x 512, gzip 4 + shuffle", "compact", "virtual", …
+  std::string way;      ///< how it is read: "pread", "storage chunks by pread", "H5Dread in the helper"
   std::int64_t file_bytes = 0, modified_ns = 0;  ///< modified_ns: since the epoch
   std::vector<std::string> column_names;         ///< empty if there are none
-  bool has_planted = false;   ///< the file holds the answers that `rowmill generate` plants
+  bool has_planted = false;                      ///< the file holds the answers that `rowmill generate` plants
   std::vector<std::string> warnings;             ///< each is said once, by rank 0
 };
 

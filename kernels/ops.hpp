@@ -25,10 +25,10 @@ struct ColumnMap {
 /// Moments of one block, `columns` entries each, overwritten. sum and second are of the working values (x - shift) *
 /// scale that are not missing; min and max of the stored values that are not missing (+inf, -inf if there are none).
 struct ColumnMoments {
-  std::int64_t* count = nullptr;    ///< values that are not missing
+  std::int64_t* count = nullptr;  ///< values that are not missing
   std::int64_t* missing = nullptr;
   double* sum = nullptr;
-  double* second = nullptr;         ///< sum of squares of the working values
+  double* second = nullptr;  ///< sum of squares of the working values
   double* min = nullptr;
   double* max = nullptr;
 };
@@ -41,8 +41,8 @@ class Ops {
   virtual Backend& backend() = 0;
 
   /// Looks a block over. *first_missing = min(*first_missing, row * columns + column) over missing values (NaN in
-  /// floating types, or set in the mask), row counted from the source's row 0. *inexact = max(*inexact, 1) if an integer
-  /// has no exact double.
+  /// floating types, or set in the mask), row counted from the source's row 0. *inexact = max(*inexact, 1) if an
+  /// integer has no exact double.
   virtual void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inexact, Queue queue) = 0;
 
   virtual void column_moments(const Block& block, ColumnMap map, ColumnMoments out, Queue queue) = 0;
@@ -74,7 +74,7 @@ constexpr double fp32_product_bound = static_cast<double>(slab_rows + 3) / 16777
 /// Host kernels; `backend` is a host backend and outlives the Ops.
 std::unique_ptr<Ops> make_host_ops(Backend& backend);
 
-/// "Intel Xeon …, OpenBLAS 0.3.21 SkylakeX": what the bits of host results depend on besides the build.
+/// "Intel Xeon …, rowmill kernels AVX3": what the bits of host results depend on besides the build.
 std::string host_device_name();
 
 }  // namespace rowmill

@@ -10,14 +10,20 @@ format=$(command -v clang-format-14) || {
 }
 folders=()
 for folder in bench comm io kernels src tests; do [ ! -d "$folder" ] || folders+=("$folder"); done
-mapfile -d '' -t files < <(find "${folders[@]}" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z)
-[ ${#files[@]} -gt 0 ] || {
+names=$(find "${folders[@]}" -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+mapfile -t files <<<"$names"
+[ -n "$names" ] || {
   echo "check_format.sh: found no C++ files" >&2
   exit 1
 }
 if [ "${1:-}" = --fix ]; then exec "$format" -i "${files[@]}"; fi
-"$format" --dry-run -Werror "${files[@]}" || {
-  echo "check_format.sh: run scripts/check_format.sh --fix" >&2
+wrong=()
+for file in "${files[@]}"; do
+  "$format" --dry-run -Werror "$file" >/dev/null 2>&1 || wrong+=("$file")
+done
+[ ${#wrong[@]} = 0 ] || {
+  printf '%s\n' "${wrong[@]}"
+  echo "check_format.sh: these are laid out otherwise; run scripts/check_format.sh --fix" >&2
   exit 1
 }
 echo "${#files[@]} files are laid out as they should be"

@@ -9,7 +9,7 @@ packages=(cmake g++ libcli11-dev libhdf5-openmpi-dev libhwy-dev libopenblas0-pth
 optional=()
 if [ "${1:-}" = tests ]; then
   packages+=(python3)
-  optional=(clang-format-14 munge procps python3-h5py python3-numpy slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
+  optional=(clang-format-14 munge python3-h5py python3-numpy slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 fi
 
 say() { echo "install.sh: $*" >&2; }
@@ -30,8 +30,10 @@ missing() {
   done
 }
 
-mapfile -t wanted < <(missing "${packages[@]}" ${optional[@]+"${optional[@]}"})
-[ ${#wanted[@]} -gt 0 ] || exit 0
+# no process substitution in these scripts: a bare chroot may have no /dev/fd
+wanted_lines=$(missing "${packages[@]}" ${optional[@]+"${optional[@]}"})
+mapfile -t wanted <<<"$wanted_lines"
+[ -n "$wanted_lines" ] || exit 0
 
 as_root=(env)
 if [ "$(id -u)" != 0 ]; then

@@ -1,5 +1,5 @@
-// The main of tests that run on several ranks. Rank 0 prints; failures of all ranks are gathered after each test and make
-// it fail on every rank. A rank that does not come to the end of a test within the patience ends the whole run.
+// The main of tests that run on several ranks. Rank 0 prints; failures of all ranks are gathered after each test and
+// make it fail on every rank. A rank that does not come to the end of a test within the patience ends the whole run.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

@@ -18,6 +18,12 @@ class Refusal : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The request does not fit the data set: the user's mistake, not the file's.
+class WrongUsage : public Refusal {
+ public:
+  using Refusal::Refusal;
+};
+
 /// The error stack of HDF5 as "what the call wanted (what went wrong innermost)"; clears it.
 std::string error_text();
 

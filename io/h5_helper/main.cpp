@@ -95,7 +95,8 @@ class Server {
     } catch (const std::bad_alloc&) {
       answer.json = {{"error", "HDF5 needs more memory for it than the helper may use"}};
     } catch (const std::exception& e) {
-      answer.json = {{"error", std::string(e.what()).substr(0, 1000)}};
+      answer.json = {{"error", std::string(e.what()).substr(0, 1000)},
+                     {"usage", dynamic_cast<const WrongUsage*>(&e) != nullptr}};
       answer.chunks.clear();
     }
     return send_answer(kSocket, answer.json, std::as_bytes(std::span(answer.chunks)));
@@ -135,7 +136,7 @@ class Server {
     axis_ = request.json.at("axis").get<int>();
     if (dataset_->shape().empty()) return make_plan(file_, *dataset_, 0);  // refuses
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
-      throw Refusal("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
+      throw WrongUsage("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
     }
     if (request.json.at("op") == "plan") return make_plan(file_, *dataset_, axis_);
     if (const std::string why = why_not(*dataset_); !why.empty()) throw Refusal(why);

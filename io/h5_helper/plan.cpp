@@ -120,7 +120,9 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
           "filter 6 (scale-offset) on floating-point values is lossy: what is stored is read, NaN were lost");
     }
   }
-  if (leaves_buffer(dataset)) {
+  H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
+  must(H5Dget_space_status(dataset.id(), &status), "storage");
+  if (leaves_buffer(dataset) && status != H5D_SPACE_STATUS_ALLOCATED) {
     warnings.push_back("parts that were never written have no fill value: they are read as 0");
   }
   if (dataset.layout() == H5D_VIRTUAL)

@@ -80,6 +80,9 @@ void plain_moments(const MatrixView<const T>& x, std::int64_t columns, const Col
   const Cut cut = cut_of(columns);
   for (std::int64_t first = 0; first < x.rows; first += cut.group_rows) {
     const std::int64_t end = std::min(x.rows, first + cut.group_rows);
+    // the next group, in the order that it lies: this one is walked in strips, which no processor foresees
+    const auto* next = reinterpret_cast<const std::byte*>(x.row(end));
+    const std::byte* const next_end = next + (std::min(x.rows, end + cut.group_rows) - end) * x.stride * sizeof(T);
     for (std::int64_t column = 0; column < x.cols; column += window) {
       const std::int64_t strips = std::min(window, x.cols - column) / strip;
       StripMap maps[window / strip];
@@ -88,7 +91,10 @@ void plain_moments(const MatrixView<const T>& x, std::int64_t columns, const Col
       for (std::int64_t row = first; row < end; row += cut.tile_rows) {
         const std::int64_t rows = std::min(cut.tile_rows, end - row);
         for (std::int64_t s = 0; s < strips; ++s) {
-          add_tile(StripRows<T>{x.row(row) + column + s * strip, x.stride, rows}, maps[s], sums[s]);
+          const bool more = next_end - next >= 64 * rows;
+          add_tile(StripRows<T>{x.row(row) + column + s * strip, x.stride, rows, more ? next : nullptr}, maps[s],
+                   sums[s]);
+          if (more) next += 64 * rows;
         }
       }
       for (std::int64_t s = 0; s < strips; ++s) add_strip(sums[s], column + s * strip, strip, columns, out);
@@ -117,7 +123,7 @@ void tiled_moments(const Block& block, const Tile& part, const ColumnMap& map, c
         const std::int64_t rows = std::min(cut.tile_rows, end - row);
         read_tile(block, {row, rows, column, width}, buffer, window);
         for (std::int64_t s = 0; s * strip < width; ++s) {
-          add_tile(StripRows<double>{buffer + s * strip, window, rows}, maps[s], sums[s]);
+          add_tile(StripRows<double>{buffer + s * strip, window, rows, nullptr}, maps[s], sums[s]);
         }
       }
       for (std::int64_t s = 0; s * strip < width; ++s) {
@@ -141,7 +147,7 @@ void tiled_folded_moments(const Block& block, std::int64_t folded, const ColumnM
       read_tile(block, {row * cut.folded_rows, rows * cut.folded_rows, 0, columns}, buffer, columns);
       for (std::int64_t s = 0; s < columns; ++s) {
         const StripMap strip_values = strip_map(map, s * strip, strip, columns);
-        add_tile(StripRows<double>{buffer + s * strip, width, rows}, strip_values, sums[s]);
+        add_tile(StripRows<double>{buffer + s * strip, width, rows, nullptr}, strip_values, sums[s]);
       }
     }
     for (std::int64_t s = 0; s < columns; ++s) add_strip(sums[s], s * strip, strip, columns, out);

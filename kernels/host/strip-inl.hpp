@@ -8,6 +8,7 @@
 
 #include <hwy/highway.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -21,27 +22,27 @@ template <typename T>
 constexpr bool may_be_nan = std::is_same_v<T, float> || std::is_same_v<T, double> ||
                             std::is_same_v<T, hwy::float16_t> || std::is_same_v<T, hwy::bfloat16_t>;
 
-/// A strip of a tile as it lies.
+/// A strip of a tile as it lies. What will be wanted next is fetched from `next` on meanwhile, a cache line for each
+/// row, if it is not null.
 template <typename T>
 struct StripRows {
   const T* data;
   std::int64_t stride, rows;
+  const std::byte* next;
 };
 
 /// The sums of one vector of columns.
 struct LaneSums {
   DoubleVector sum, second, missing, min, max;
-  hn::Mask<Doubles> nan;  ///< lanes in which a NaN was met
 
   HWY_INLINE LaneSums()
       : sum(hn::Zero(Doubles())),
         second(sum),
         missing(sum),
         min(hn::Set(Doubles(), std::numeric_limits<double>::infinity())),
-        max(hn::Neg(min)),
-        nan(hn::IsNaN(sum)) {}
+        max(hn::Neg(min)) {}
 
-  template <bool kMasked, bool kMayBeNan>
+  template <bool kMasked>
   HWY_INLINE void take(DoubleVector x, DoubleVector w) {
     const Doubles d;
     if constexpr (kMasked) {
@@ -52,7 +53,6 @@ struct LaneSums {
       min = hn::Min(min, hn::IfThenElse(missed, infinity, x));
       max = hn::Max(max, hn::IfThenElse(missed, hn::Neg(infinity), x));
     } else {
-      if constexpr (kMayBeNan) nan = hn::Or(nan, hn::IsNaN(x));
       min = hn::Min(min, x);
       max = hn::Max(max, x);
     }
@@ -85,7 +85,8 @@ struct LaneMap {
 };
 
 /// Adds two vectors' lanes of a tile to `sums`. With kMasked, NaN are skipped and counted; without, the return value
-/// says whether one was met (`sums` is then left alone).
+/// says whether one may have been met (`sums` is then left alone): a sum that is NaN tells, no element need be looked
+/// at.
 template <bool kMasked, bool kScaled, typename T>
 HWY_INLINE bool tile_lanes(const StripRows<T>& rows, const StripMap& map, std::size_t lane, StripSums& sums) {
   const Doubles d;
@@ -94,11 +95,12 @@ HWY_INLINE bool tile_lanes(const StripRows<T>& rows, const StripMap& map, std::s
   LaneSums sums0, sums1;
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const T* const from = rows.data + i * rows.stride;
+    if (lane == 0 && rows.next != nullptr) __builtin_prefetch(rows.next + 64 * i, 0, 2);
     const auto x0 = load_doubles(d, from + lane), x1 = load_doubles(d, from + other);
-    sums0.template take<kMasked, may_be_nan<T>>(x0, map0(x0));
-    sums1.template take<kMasked, may_be_nan<T>>(x1, map1(x1));
+    sums0.template take<kMasked>(x0, map0(x0));
+    sums1.template take<kMasked>(x1, map1(x1));
   }
-  if (!kMasked && may_be_nan<T> && !hn::AllFalse(d, hn::Or(sums0.nan, sums1.nan))) return true;
+  if (!kMasked && may_be_nan<T> && !hn::AllFalse(d, hn::Or(hn::IsNaN(sums0.sum), hn::IsNaN(sums1.sum)))) return true;
   sums0.add_to(sums, lane);
   sums1.add_to(sums, other);
   return false;

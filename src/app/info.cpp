@@ -49,7 +49,8 @@ struct Estimate {
 
 std::optional<Estimate> estimate(RunOptions run, const std::string& job, const SourceInfo& info, World& alone) {
   constexpr std::int64_t sample_bytes = 32 << 20;
-  const std::int64_t row_bytes = std::max<std::int64_t>(1, info.columns * static_cast<std::int64_t>(size_of(info.type)));
+  const std::int64_t row_bytes =
+      std::max<std::int64_t>(1, info.columns * static_cast<std::int64_t>(size_of(info.type)));
   run.job = job;
   run.ddof = 0;
   run.missing = "propagate";
@@ -58,13 +59,17 @@ std::optional<Estimate> estimate(RunOptions run, const std::string& job, const S
   run.end_row = rows;
   const RunReport report = rowmill::run(run, alone);
   if (report.exit_code != ExitCode::ok) return std::nullopt;
-  return Estimate{report.seconds * static_cast<double>(info.rows) / static_cast<double>(rows), report.memory.expected(), rows};
+  return Estimate{report.seconds * static_cast<double>(info.rows) / static_cast<double>(rows), report.memory.expected(),
+                  rows};
 }
 
 json chosen_json(const SourceInfo& info) {
-  return {{"dataset", info.dataset}, {"format", info.format}, {"rows", info.rows}, {"columns", info.columns},
-          {"dtype", info.stored_type}, {"shape", info.shape}, {"row_axis", info.row_axis}, {"storage", info.storage},
-          {"way", info.way}, {"storage_chunk_rows", info.storage_chunk_rows}, {"warnings", info.warnings}};
+  return {{"dataset", info.dataset},   {"format", info.format},
+          {"rows", info.rows},         {"columns", info.columns},
+          {"dtype", info.stored_type}, {"shape", info.shape},
+          {"row_axis", info.row_axis}, {"storage", info.storage},
+          {"way", info.way},           {"storage_chunk_rows", info.storage_chunk_rows},
+          {"warnings", info.warnings}};
 }
 
 std::string chosen_text(const SourceInfo& info) {
@@ -84,10 +89,15 @@ std::string describe_input(const CommandLine& line, World& alone) {
   std::vector<std::vector<std::string>> rows;
   for (const DatasetLine& d : listing.datasets) {
     rows.push_back({"  " + d.path, d.type, d.shape, d.numeric ? d.storage : d.why_not});
-    all["datasets"].push_back({{"path", d.path}, {"type", d.type}, {"shape", d.shape}, {"storage", d.storage},
-                               {"numeric", d.numeric}, {"why_not", d.why_not}});
+    all["datasets"].push_back({{"path", d.path},
+                               {"type", d.type},
+                               {"shape", d.shape},
+                               {"storage", d.storage},
+                               {"numeric", d.numeric},
+                               {"why_not", d.why_not}});
   }
-  std::string text = listing.path + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" + format_table(rows);
+  std::string text =
+      listing.path + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" + format_table(rows);
   for (const std::string& note : listing.notes) text += note + "\n";
   if (!chosen.info) {
     text += "\nnothing would be milled: " + chosen.why_not + "\n";

@@ -133,4 +133,6 @@ int main_of_rank(int argc, char** argv) {
 
 }  // namespace rowmill
 
-int main(int argc, char** argv) { return rowmill::main_of_rank(argc, argv); }
+int main(int argc, char** argv) {
+  return rowmill::main_of_rank(argc, argv);
+}

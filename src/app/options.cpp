@@ -17,7 +17,8 @@ namespace rowmill {
 
 namespace {
 
-constexpr const char* overview = R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
+constexpr const char* overview =
+    R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
 
 usage: rowmill COMMAND INPUT[:/DATASET] [options] [-o OUT.h5]
        mpirun -n 4 rowmill COMMAND ...
@@ -50,7 +51,8 @@ std::int64_t whole_number(const std::string& text, const std::string& what) {
 /// "A:B", "A:", ":B" → first and end (not included).
 std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what) {
   const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) throw Error(ExitCode::usage, what + " takes A:B, first row and the row behind the last");
+  if (colon == std::string::npos)
+    throw Error(ExitCode::usage, what + " takes A:B, first row and the row behind the last");
   const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
   std::optional<std::int64_t> end;
   if (!to.empty()) end = whole_number(to, what);
@@ -132,7 +134,8 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   add(app, "rows", words.rows, "only the rows A:B (B not included)");
   add(app, "columns", words.columns, "only these columns, as in 0,3,5:9");
   if (run.job != "gram") add(app, "ddof", run.ddof, "divide by rows minus this")->check(CLI::Range(0, 1 << 30));
-  add(app, "missing", run.missing, run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
+  add(app, "missing", run.missing,
+      run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
       ->check(CLI::IsMember({"error", "propagate"}));
   add(app, "precision", run.precision, "of products inside a block: auto, fp64 or fp32")
       ->check(CLI::IsMember({"auto", "fp64", "fp32"}));
@@ -238,7 +241,8 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, std::string("rowmill ") + version + "\n", 0};
   } catch (const CLI::ParseError& error) {
-    return {std::nullopt, "rowmill " + line.command + ": " + error.what() + "; see rowmill " + line.command + " --help\n", 2};
+    return {std::nullopt,
+            "rowmill " + line.command + ": " + error.what() + "; see rowmill " + line.command + " --help\n", 2};
   } catch (const Error& error) {
     return {std::nullopt, "rowmill " + line.command + ": " + error.what() + "\n", static_cast<int>(error.code())};
   }

@@ -142,8 +142,12 @@ std::string result_table(const CommandLine& line, const RunReport& report, const
 
 std::string result_json(const CommandLine& line, const RunReport& report) {
   json all{{"command", line.command},
-           {"input", {{"path", report.source.path}, {"dataset", report.source.dataset}, {"format", report.source.format},
-                      {"dtype", report.source.stored_type}, {"shape", report.source.shape}}},
+           {"input",
+            {{"path", report.source.path},
+             {"dataset", report.source.dataset},
+             {"format", report.source.format},
+             {"dtype", report.source.stored_type},
+             {"shape", report.source.shape}}},
            {"output", line.run.output.empty() ? json(nullptr) : json(line.run.output)},
            {"rows", report.input.rows},
            {"columns", report.input.columns},

@@ -5,11 +5,11 @@
 // Cutting: a finite double is ± m · 2^(p - 1074) with 0 <= m < 2^53 and p = max(exponent field, 1) - 1. Its top digit
 // has position t = (p + 52) / 32. An accumulator keeps the greatest t of its terms and the three digits at positions t,
 // t - 1, t - 2 (position q has the weight 2^(32 q - 1074)); a term's 53 bits span no more than three positions, so that
-// a term with the greatest t is kept whole. Digits of a term that lie below are dropped, that is, each term is truncated
-// toward zero by less than 2^(32 (t - 2) - 1074), which is 2^-64 or less of the largest term. A digit of a term depends
-// on that term alone and no carry moves between positions, so what is kept at the end is the same in any order.
-// |digit| < 2^32, so an int64 holds 2^31 terms. After Demmel and Nguyen, "Fast Reproducible Floating-Point Summation", ARITH 21 (2013),
-// with integer digits.
+// a term with the greatest t is kept whole. Digits of a term that lie below are dropped, that is, each term is
+// truncated toward zero by less than 2^(32 (t - 2) - 1074), which is 2^-64 or less of the largest term. A digit of a
+// term depends on that term alone and no carry moves between positions, so what is kept at the end is the same in any
+// order. |digit| < 2^32, so an int64 holds 2^31 terms. After Demmel and Nguyen, "Fast Reproducible Floating-Point
+// Summation", ARITH 21 (2013), with integer digits.
 //
 // Infinities and NaN: +inf sets `positive`, -inf sets `negative`, NaN sets both; both set means NaN.
 #include <cstddef>

@@ -29,8 +29,8 @@ struct DenseRows {
   }
 };
 
-/// Sparse rows (CSR): row i holds entries row_start[i] … row_start[i + 1] - 1 of `index` (columns, ascending, unique) and
-/// `value` (stored type). row_start has rows + 1 entries and begins at 0.
+/// Sparse rows (CSR): row i holds entries row_start[i] … row_start[i + 1] - 1 of `index` (columns, ascending, unique)
+/// and `value` (stored type). row_start has rows + 1 entries and begins at 0.
 struct CsrRows {
   const std::int64_t* row_start = nullptr;
   const std::int64_t* index = nullptr;

@@ -65,7 +65,9 @@ bool is_floating(DType type) {
   return type == DType::f16 || type == DType::bf16 || type == DType::f32 || type == DType::f64;
 }
 
-bool is_integer(DType type) { return !is_floating(type); }
+bool is_integer(DType type) {
+  return !is_floating(type);
+}
 
 bool fits_float32(DType type) {
   return type != DType::f64 && size_of(type) <= 4 && type != DType::i32 && type != DType::u32;

@@ -19,7 +19,9 @@ struct ElementType {
 
 /// Bytes of one element.
 std::size_t size_of(DType type);
-inline std::size_t size_of(ElementType type) { return size_of(type.dtype); }
+inline std::size_t size_of(ElementType type) {
+  return size_of(type.dtype);
+}
 
 /// "float32", "uint8", …
 std::string name_of(DType type);

@@ -77,8 +77,8 @@ class HostPartial {
   /// this += other (same layout).
   void merge(HostPartial& other);
 
-  /// Sums of a binned block, rounded once; values of an f64 block; of an integer block. Throw std::logic_error for blocks
-  /// of another kind.
+  /// Sums of a binned block, rounded once; values of an f64 block; of an integer block. Throw std::logic_error for
+  /// blocks of another kind.
   std::vector<double> sums(const std::string& name);
   std::vector<double> doubles(const std::string& name);
   std::vector<std::int64_t> integers(const std::string& name);
@@ -96,7 +96,8 @@ class HostPartial {
   std::unique_ptr<std::byte[], AlignedDelete> memory_;  ///< 64-byte aligned
 };
 
-/// Writes the neutral elements of the combined blocks: zero sums, +inf for min of f64, and so on. `memory` is host memory.
+/// Writes the neutral elements of the combined blocks: zero sums, +inf for min of f64, and so on. `memory` is host
+/// memory.
 void set_neutral(const PartialLayout& layout, std::byte* memory);
 
 }  // namespace rowmill

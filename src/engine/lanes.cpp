@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -56,12 +57,15 @@ void Lanes::pilot(Job& job, const Block& block, State& state) {
   backend_.wait_host(backend_.record(lane.queue));
 }
 
-Queue Lanes::pilot_queue() const { return lanes_.front()->queue; }
+Queue Lanes::first_queue() const {
+  return lanes_.front()->queue;
+}
 
 /// The threads of one pass, and the first error among them.
 class Lanes::Crew {
  public:
-  Crew(Lanes& lanes, const Job& job, BlockPipeline& pipeline) : lanes_(lanes), job_(job), pipeline_(pipeline) {
+  Crew(Lanes& lanes, const Job& job, BlockPipeline& pipeline, std::optional<Lease> first)
+      : lanes_(lanes), job_(job), pipeline_(pipeline), first_(std::move(first)) {
     active_ = lanes.count();
     for (auto& lane : lanes.lanes_) threads_.emplace_back([this, &lane = *lane] { run(lane); });
   }
@@ -93,9 +97,9 @@ class Lanes::Crew {
     try {
       lanes_.reset(lane);
       job_.prepare(lane.view, lanes_.ops_, lane.queue);
-      while (true) {
-        std::optional<Lease> lease = pipeline_.next(lane.queue);
-        if (!lease) break;
+      std::optional<Lease> lease;
+      if (&lane == lanes_.lanes_.front().get()) lease = std::exchange(first_, std::nullopt);
+      while (lease || (lease = pipeline_.next(lane.queue))) {
         const Block& block = lease->block();
         if (lanes_.options_.refuse_missing || lanes_.options_.look_for_inexact) {
           lanes_.ops_.inspect(block, lane.view.i64("first_missing"), lane.view.i64("inexact"), lane.queue);
@@ -152,6 +156,7 @@ class Lanes::Crew {
   Lanes& lanes_;
   const Job& job_;
   BlockPipeline& pipeline_;
+  std::optional<Lease> first_;  ///< touched by the first lane only
   std::mutex mutex_;
   std::condition_variable finished_;
   int active_ = 0;
@@ -161,8 +166,9 @@ class Lanes::Crew {
   std::vector<std::thread> threads_;
 };
 
-void Lanes::mill(const Job& job, BlockPipeline& pipeline, const std::function<void()>& watch) {
-  Crew crew(*this, job, pipeline);
+void Lanes::mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> first,
+                 const std::function<void()>& watch) {
+  Crew crew(*this, job, pipeline, std::move(first));
   try {
     crew.wait(watch);
   } catch (...) {

@@ -20,7 +20,7 @@ class Lanes {
     int count = 1;
     bool refuse_missing = false;  ///< stop at the first missing value
     bool look_for_inexact = false;
-    std::string input;            ///< named in messages
+    std::string input;  ///< named in messages
   };
 
   /// Adds what the engine itself counts ("first_missing", "inexact") to a job's layout.
@@ -35,11 +35,12 @@ class Lanes {
 
   /// Rank 0: the job's look at one block, on the first lane.
   void pilot(Job& job, const Block& block, State& state);
-  Queue pilot_queue() const;
+  Queue first_queue() const;  ///< of the first lane
 
   /// One pass: lanes take blocks from the pipeline until it is done. The caller's thread calls `watch` every few
-  /// milliseconds meanwhile. Throws the first error by row (a missing value: Error(input) with its row).
-  void mill(const Job& job, BlockPipeline& pipeline, const std::function<void()>& watch);
+  /// milliseconds meanwhile. `first`, if set, is the shard's first block, leased on first_queue() already: the first
+  /// lane begins with it. Throws the first error by row (a missing value: Error(input) with its row).
+  void mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> first, const std::function<void()>& watch);
 
   /// What the lanes have summed, as one.
   HostPartial merged();

@@ -16,16 +16,16 @@ namespace rowmill {
 /// where those are not much larger.
 std::int64_t choose_block_rows(const BlockPreference& preference, const SourceInfo& source, std::int64_t wish);
 
-/// "auto", "fp64" or "fp32" to the precision of products. auto: fp32 for stored types of at most 32 bits, where its bound
-/// meets rtol; else fp64. Throws Error(usage) if fp32 is asked for and cannot meet rtol, or for other words.
+/// "auto", "fp64" or "fp32" to the precision of products. auto: fp32 for stored types of at most 32 bits, where its
+/// bound meets rtol; else fp64. Throws Error(usage) if fp32 is asked for and cannot meet rtol, or for other words.
 Precision choose_precision(const std::string& wish, ElementType type, double rtol);
 
 struct MemoryPlan {
-  int lanes = 1;            ///< blocks computed at once, each with its own partial
-  int slots = 2;            ///< blocks read ahead or in hand
+  int lanes = 1;  ///< blocks computed at once, each with its own partial
+  int slots = 2;  ///< blocks read ahead or in hand
   int io_threads = 1;
   std::int64_t slot_bytes = 0;
-  std::int64_t lane_bytes = 0;  ///< a lane's partial and scratch
+  std::int64_t lane_bytes = 0;   ///< a lane's partial and scratch
   std::int64_t fixed_bytes = 0;  ///< the program itself, the combined partial, the result
   std::int64_t budget = 0;       ///< of this rank
   std::int64_t expected() const { return fixed_bytes + lanes * lane_bytes + slots * slot_bytes; }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "engine/combine.hpp"
 #include "engine/lanes.hpp"
+#include "engine/machine.hpp"
 #include "engine/progress.hpp"
 #include "engine/report.hpp"
 #include "engine/watch.hpp"
@@ -79,26 +81,27 @@ class Run {
     PartialLayout layout = Lanes::extended(job_->layout(*ops_));
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
-    report_.memory = plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch,
-                                  options_.io_threads},
-                                 layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
-    lanes_ = std::make_unique<Lanes>(
-        std::move(layout), *backend_, *ops_,
-        Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
-                       is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input});
+    report_.memory =
+        plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch, options_.io_threads},
+                    layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
+    lanes_ =
+        std::make_unique<Lanes>(std::move(layout), *backend_, *ops_,
+                                Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
+                                               is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
   }
 
-  /// Rank 0 looks at the first milled block, so that all ranks subtract the same shift.
+  /// Rank 0 looks at the first milled block, so that all ranks subtract the same shift, and keeps its lease: the block
+  /// is milled later without being read again.
   State look_at_first_block() {
     std::vector<std::byte> bytes;
     if (ranks_.rank() == 0) {
+      start_reading();
       bytes = with_heartbeats(ranks_, {Stage::planning, grid_.first_id()}, [&] {
         State state;
-        BlockPipeline first(sources_, grid_, {grid_.first_id()}, *backend_, {.slots = 1, .io_threads = 1});
-        const std::optional<Lease> lease = first.next(lanes_->pilot_queue());
-        lanes_->pilot(*job_, lease.value().block(), state);
+        first_ = pipeline_->next(lanes_->first_queue());
+        lanes_->pilot(*job_, first_.value().block(), state);
         return state.serialise();
       });
     }
@@ -106,9 +109,19 @@ class Run {
     return State::deserialise(bytes);
   }
 
+  void start_reading() {
+    first_.reset();
+    pipeline_.reset();
+    pipeline_ = std::make_unique<BlockPipeline>(
+        sources_, grid_, shard_, *backend_,
+        PipelineOptions{.slots = report_.memory.slots,
+                        .io_threads = report_.memory.io_threads,
+                        .cores = std::max(1, usable_processors() / world_.local_size())});
+  }
+
   void mill_my_shard(int pass) {
-    BlockPipeline pipeline(sources_, grid_, shard_, *backend_,
-                           {.slots = report_.memory.slots, .io_threads = report_.memory.io_threads});
+    if (!first_) start_reading();
+    BlockPipeline& pipeline = *pipeline_;
     const ProgressStyle style = ranks_.rank() == 0 ? progress_style(options_.progress) : ProgressStyle::none;
     Progress progress(style, pass, static_cast<std::int64_t>(shard_.size()), report_.memory.slot_bytes);
     std::optional<Verdict> failed;
@@ -121,7 +134,7 @@ class Run {
       }
       if (block >= 0) progress.update(block - shard_.front());
     };
-    lanes_->mill(*job_, pipeline, watch);
+    lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
     if (failed) throw PeerFailed();
     report_.pipeline = pipeline.stats();
   }
@@ -189,6 +202,8 @@ class Run {
   std::unique_ptr<Ops> ops_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Lanes> lanes_;
+  std::unique_ptr<BlockPipeline> pipeline_;
+  std::optional<Lease> first_;  ///< rank 0, between the look at the first block and the first pass
 };
 
 Failure describe_failure(std::exception_ptr error) {

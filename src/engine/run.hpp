@@ -54,9 +54,9 @@ struct RunReport {
   std::string started;  ///< UTC, ISO 8601
   double seconds = 0;
   MemoryPlan memory;
-  std::int64_t peak_memory = 0;     ///< the greatest of any rank
+  std::int64_t peak_memory = 0;                        ///< the greatest of any rank
   std::int64_t staging_memory = 0, device_memory = 0;  ///< high water of rank 0
-  PipelineStats pipeline;           ///< of rank 0
+  PipelineStats pipeline;                              ///< of rank 0
 };
 
 /// Collective. An error on any rank ends all with that error: one rank says it on stderr, all return its exit code.

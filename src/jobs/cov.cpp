@@ -76,7 +76,8 @@ class CovJob final : public Job {
         if (i == j) value = std::isnan(value) ? value : std::max(value, 0.0L);
         if ((m.constant[i] || m.constant[j]) && std::isfinite(packed[at])) value = 0;
         const auto entry = static_cast<double>(value / free / scale[i] / scale[j]);
-        covariance[i * static_cast<std::size_t>(columns) + j] = covariance[j * static_cast<std::size_t>(columns) + i] = entry;
+        covariance[i * static_cast<std::size_t>(columns) + j] = covariance[j * static_cast<std::size_t>(columns) + i] =
+            entry;
       }
     }
     return covariance;

@@ -10,7 +10,9 @@
 
 namespace rowmill {
 
-inline std::int64_t triangle(std::int64_t columns) { return columns * (columns + 1) / 2; }
+inline std::int64_t triangle(std::int64_t columns) {
+  return columns * (columns + 1) / 2;
+}
 
 /// Adds the binned product, its block scratch and the kernel's scratch.
 inline void add_cross(PartialLayout& layout, const JobInput& input, Precision precision, const Ops& ops) {
@@ -32,7 +34,8 @@ inline double measure_error(const Block& block, ColumnMap map, Precision precisi
                             PartialView lane, Ops& ops, Queue queue) {
   if (precision == Precision::fp64) return 0;
   Block few = block;
-  if (auto* dense = std::get_if<DenseRows>(&few.x)) *dense = dense->middle_rows(0, std::min<std::int64_t>(dense->rows, 1024));
+  if (auto* dense = std::get_if<DenseRows>(&few.x))
+    *dense = dense->middle_rows(0, std::min<std::int64_t>(dense->rows, 1024));
   few.range.count = row_count(few.x);
   if (few.missing) few.missing = few.missing->middle_rows(0, few.range.count);
   const auto product = [&](Precision how) {

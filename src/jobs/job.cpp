@@ -16,7 +16,9 @@ void put(std::vector<std::byte>& bytes, const void* from, std::size_t count) {
   if (count > 0) std::memcpy(bytes.data() + at, from, count);
 }
 
-void put(std::vector<std::byte>& bytes, std::uint64_t value) { put(bytes, &value, sizeof value); }
+void put(std::vector<std::byte>& bytes, std::uint64_t value) {
+  put(bytes, &value, sizeof value);
+}
 
 class Reader {
  public:

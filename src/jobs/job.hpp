@@ -54,8 +54,8 @@ class Job {
   /// A job's output with one line a row, if it has one.
   virtual std::optional<RowOutput> row_output() const { return std::nullopt; }
 
-  /// Rank 0, before the first pass: a look at the source's first milled block, to choose shifts. `lane` is a lane's partial
-  /// for use as scratch; waits for its queue.
+  /// Rank 0, before the first pass: a look at the source's first milled block, to choose shifts. `lane` is a lane's
+  /// partial for use as scratch; waits for its queue.
   virtual void pilot(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue) = 0;
 
   /// Every rank, before each pass: what rank 0 decided.

@@ -31,8 +31,8 @@ void add_moments(PartialLayout& layout, std::int64_t columns) {
   layout.add("second", ElementKind::binned, Combine::sum, columns);
   layout.add("min", ElementKind::f64, Combine::min, columns);
   layout.add("max", ElementKind::f64, Combine::max, columns);
-  for (const char* name : {"shift", "scale", "block_count", "block_missing", "block_sum", "block_second", "block_min",
-                           "block_max"}) {
+  for (const char* name :
+       {"shift", "scale", "block_count", "block_missing", "block_sum", "block_second", "block_min", "block_max"}) {
     layout.add_scratch(name, columns);
   }
 }
@@ -56,7 +56,9 @@ void prepare_moments(PartialView lane, const State& state, Ops& ops, Queue queue
   upload(lane.f64("scale"), state.arrays.at("scale"), ops, queue);
 }
 
-ColumnMap column_map(PartialView lane) { return {lane.f64("shift"), lane.f64("scale")}; }
+ColumnMap column_map(PartialView lane) {
+  return {lane.f64("shift"), lane.f64("scale")};
+}
 
 void accumulate_moments(const Block& block, PartialView lane, Ops& ops, Queue queue) {
   const ColumnMoments of_block = block_moments(lane);
@@ -127,7 +129,8 @@ Moments finish_moments(HostPartial& global, const State& state, int ddof) {
     if (!finite) continue;
     m.out_of_range = m.out_of_range || !range_fits(m.min[j], m.max[j], scale[j]);
     const long double variance = std::max(about_mean, 0.0L) / n;
-    m.spread[j] = variance > 0 ? static_cast<double>(delta * delta / variance) : std::numeric_limits<double>::infinity();
+    m.spread[j] =
+        variance > 0 ? static_cast<double>(delta * delta / variance) : std::numeric_limits<double>::infinity();
     m.worst_spread = std::max(m.worst_spread, m.spread[j]);
     if (free > 0) {
       const long double w = std::max(about_mean, 0.0L) / free;
@@ -148,7 +151,9 @@ bool improve_shift(const Moments& moments, double limit, State& state) {
     // Where sums overflowed the middle of the range serves; the mean lies within it.
     const double middle = min / 2 + max / 2;
     shift[j] = std::isfinite(moments.mean[j]) ? std::clamp(moments.mean[j], min, max) : middle;
-    if (!range_fits(min, max, scale[j])) scale[j] = std::ldexp(1.0, -std::ilogb(max / 2 - min / 2));
+    // Within ±1000 the scale itself is a double; subnormal ranges come out near 1e-20, which squares well.
+    if (!range_fits(min, max, scale[j]))
+      scale[j] = std::ldexp(1.0, std::clamp(-std::ilogb(max / 2 - min / 2), -1000, 1000));
   }
   state.pass = 1;
   return true;

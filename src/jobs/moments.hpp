@@ -31,8 +31,8 @@ void choose_shift(const Block& block, PartialView lane, State& state, Ops& ops, 
 struct Moments {
   std::vector<std::int64_t> count, missing;
   std::vector<double> sum, mean, variance, deviation, min, max;
-  std::vector<double> delta;     ///< S / n: how far the shift misses the mean, in working units
-  std::vector<double> spread;    ///< δ² / σ²: what widens the error bounds; 0 for constant columns
+  std::vector<double> delta;   ///< S / n: how far the shift misses the mean, in working units
+  std::vector<double> spread;  ///< δ² / σ²: what widens the error bounds; 0 for constant columns
   std::vector<std::uint8_t> constant;
   double worst_spread = 0;
 

@@ -35,7 +35,9 @@ std::unique_ptr<Job> make_job(const std::string& name, const JobInput& input, co
   return entry_of(name).make(input, options);
 }
 
-BlockPreference block_preference(const std::string& name) { return entry_of(name).blocks; }
+BlockPreference block_preference(const std::string& name) {
+  return entry_of(name).blocks;
+}
 
 std::vector<std::string> job_names() {
   std::vector<std::string> names;

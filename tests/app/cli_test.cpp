@@ -41,7 +41,8 @@ TEST(Program, Stats_OfAnHdf5File_WritesAResultThatTellsWhereItCameFrom) {
     EXPECT_EQ(test::read_result(folder / "out.h5", name).size(), 3U) << name;
   }
   EXPECT_EQ(test::read_result(folder / "out.h5", "max")[0], 999);
-  for (const char* name : {"rowmill_version", "command", "inputs", "missing", "precision", "backend", "devices", "started"}) {
+  for (const char* name :
+       {"rowmill_version", "command", "inputs", "missing", "precision", "backend", "devices", "started"}) {
     EXPECT_FALSE(test::read_attribute(folder / "out.h5", name).empty()) << name;
   }
 }
@@ -122,9 +123,9 @@ TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(10, 2));
   expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--rows", "5:11"}), 2, "--rows");
-  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--columns", "2"}), 2, "--columns");
-  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--row-axis", "2"}), 2, "--row-axis");
-  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "out.h5");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--columns", "2"}), 2, "column 2");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "--row-axis", "2"}), 2, "axis 2");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "no/such");
 }
 
 TEST(Program, MemoryThatIsTooLittle_NamesTheNeed) {
@@ -151,7 +152,8 @@ TEST(Program, Generate_PlantsAnswersThatCovFinds) {
   const Outcome outcome = rowmill({"cov", folder / "g.h5:/X", "-o", folder / "out.h5"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("planted"), std::string::npos) << outcome.out;
-  const auto found = test::read_result(folder / "out.h5", "covariance"), planted = test::read_result(folder / "g.h5", "planted/covariance");
+  const auto found = test::read_result(folder / "out.h5", "covariance"),
+             planted = test::read_result(folder / "g.h5", "planted/covariance");
   ASSERT_EQ(found.size(), 36U);
   ASSERT_EQ(planted.size(), 36U);
   for (std::size_t k = 0; k < 36; ++k) {
@@ -166,7 +168,8 @@ TEST(Program, PeakMemory_StaysWithinTheBudgetForAFileFourTimesAsLarge) {
   ASSERT_EQ(rowmill({"generate", folder / "g.h5", "--shape", "524288x128", "--rank", "1"}, 0, 120).exit_code, 0);
   ASSERT_GE(std::filesystem::file_size(folder / "g.h5"), static_cast<std::uintmax_t>(4 * budget));
   for (const char* job : {"stats", "gram", "cov"}) {
-    const Outcome outcome = rowmill({job, folder / "g.h5:/X", "-o", folder / "out.h5", "--overwrite", "--memory", "64MiB"});
+    const Outcome outcome =
+        rowmill({job, folder / "g.h5:/X", "-o", folder / "out.h5", "--overwrite", "--memory", "64MiB"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_LE(outcome.peak_memory, budget) << job;
     EXPECT_GT(outcome.peak_memory, 1 << 20) << job;
@@ -176,7 +179,8 @@ TEST(Program, PeakMemory_StaysWithinTheBudgetForAFileFourTimesAsLarge) {
 TEST(Program, ADiskThatIsFull_LeavesNothingAtTheOutput) {
   Folder folder;
   const std::string mount = "mount -t tmpfs -o size=256k none " + folder.path();
-  if (geteuid() != 0 || system((mount + " 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+  if (geteuid() != 0 || system((mount + " 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "a small tmpfs cannot be mounted here";
   Folder elsewhere;
   test::write_h5(elsewhere / "x.h5", counting(400, 300));  // the covariance takes 720 kB
   const Outcome outcome = rowmill({"cov", elsewhere / "x.h5:/X", "-o", folder / "out.h5"});

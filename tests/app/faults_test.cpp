@@ -26,7 +26,8 @@ std::vector<std::pair<int, pid_t>> ranks_of(const std::string& word) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream command(entry.path() / "cmdline"), environment(entry.path() / "environ");
-    const std::string words(std::istreambuf_iterator<char>(command), {}), variables(std::istreambuf_iterator<char>(environment), {});
+    const std::string words(std::istreambuf_iterator<char>(command), {}),
+        variables(std::istreambuf_iterator<char>(environment), {});
     if (words.find(word) == std::string::npos || words.rfind(test::program(), 0) != 0) continue;
     const std::size_t at = variables.find("OMPI_COMM_WORLD_RANK=");
     if (at != std::string::npos) found.emplace_back(std::atoi(variables.c_str() + at + 21), std::atoi(name.c_str()));
@@ -37,11 +38,13 @@ std::vector<std::pair<int, pid_t>> ranks_of(const std::string& word) {
 
 class Faults : public testing::Test {
  protected:
-  /// A run of some seconds on four ranks: the file is small, but read and multiplied slowly in many blocks.
+  /// A run of many seconds on four ranks: blocks of one row, whose triangles are added one by one.
   std::vector<std::string> long_run() {
-    const Outcome made = rowmill({"generate", folder_ / "x.h5", "--shape", "60000x700", "--type", "float64", "--rank", "1"}, 0, 120);
+    const Outcome made =
+        rowmill({"generate", folder_ / "x.h5", "--shape", "60000x700", "--type", "float64", "--rank", "1"}, 0, 120);
     EXPECT_EQ(made.exit_code, 0) << made.err;
-    return {"gram", folder_ / "x.h5:/X", "-o", folder_ / "out.h5", "--threads", "1", "--block-rows", "64", "--timeout", "5s"};
+    return {"gram", folder_ / "x.h5:/X", "-o", folder_ / "out.h5", "--threads",
+            "1",    "--block-rows",      "1", "--timeout",        "5s"};
   }
 
   /// Sends the signal to one rank once all four are there and have begun to mill.
@@ -119,7 +122,8 @@ TEST_F(Faults, MissingValuesOnSeveralRanks_NameTheFirst) {
   x.at(3900, 0) = x.at(2500, 1) = x.at(1234, 4) = x.at(1235, 0) = std::numeric_limits<float>::quiet_NaN();
   test::write_h5(folder_ / "x.h5", x);
   for (const int ranks : {0, 2, 4, 5}) {
-    const Outcome outcome = rowmill({"cov", folder_ / "x.h5:/X", "-o", folder_ / "out.h5", "--block-rows", "10"}, ranks);
+    const Outcome outcome =
+        rowmill({"cov", folder_ / "x.h5:/X", "-o", folder_ / "out.h5", "--block-rows", "10"}, ranks);
     EXPECT_EQ(outcome.exit_code, 3);
     EXPECT_EQ(outcome.error_lines().size(), 1U) << outcome.err;
     EXPECT_NE(outcome.err.find("row 1234, column 4"), std::string::npos) << outcome.err;

@@ -17,10 +17,12 @@ Parsed parse(std::vector<const char*> words) {
 }
 
 TEST(Options, OfAJob_AreUnderstood) {
-  const Parsed parsed = parse({"cov", "f.h5:/X", "-o", "out.h5", "--overwrite", "--rows", "10:200", "--columns", "3,5:8,0",
-                               "--ddof", "0", "--missing", "propagate", "--precision", "fp64", "--rtol", "1e-7", "--memory",
-                               "64MiB", "--block-rows", "99", "--prefetch", "3", "--io-threads", "5", "--threads", "6",
-                               "--timeout", "5s", "--progress", "log", "--json", "--row-axis", "1", "--format", "hdf5"});
+  const Parsed parsed = parse({"cov",       "f.h5:/X",      "-o",         "out.h5",     "--overwrite", "--rows",
+                               "10:200",    "--columns",    "3,5:8,0",    "--ddof",     "0",           "--missing",
+                               "propagate", "--precision",  "fp64",       "--rtol",     "1e-7",        "--memory",
+                               "64MiB",     "--block-rows", "99",         "--prefetch", "3",           "--io-threads",
+                               "5",         "--threads",    "6",          "--timeout",  "5s",          "--progress",
+                               "log",       "--json",       "--row-axis", "1",          "--format",    "hdf5"});
   ASSERT_TRUE(parsed.line) << parsed.text;
   const RunOptions& run = parsed.line->run;
   EXPECT_EQ(run.job, "cov");
@@ -73,11 +75,20 @@ TEST(Options, FromTheEnvironmentAndAFile_GiveWayToTheCommandLine) {
 }
 
 TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
-  const std::vector<std::vector<const char*>> wrong = {
-      {"cow", "f.h5"}, {"cov"}, {"cov", "f.h5", "--nosuch"}, {"cov", "f.h5", "--memory", "lots"},
-      {"cov", "f.h5", "--rows", "7"}, {"cov", "f.h5", "--ddof", "-1"}, {"cov", "f.h5", "--missing", "zero"},
-      {"cov", "f.h5", "--backend", "cuda"}, {"cov", "f.h5", "--columns", "1:1"}, {"cov", "f.h5", "--format", "matlab"},
-      {"stats", "a.h5", "b.h5"}, {"gram", "f.h5", "--ddof", "1"}, {"generate", "x.h5"}, {"cov", "f.h5", "--timeout", "5 parsecs"}};
+  const std::vector<std::vector<const char*>> wrong = {{"cow", "f.h5"},
+                                                       {"cov"},
+                                                       {"cov", "f.h5", "--nosuch"},
+                                                       {"cov", "f.h5", "--memory", "lots"},
+                                                       {"cov", "f.h5", "--rows", "7"},
+                                                       {"cov", "f.h5", "--ddof", "-1"},
+                                                       {"cov", "f.h5", "--missing", "zero"},
+                                                       {"cov", "f.h5", "--backend", "cuda"},
+                                                       {"cov", "f.h5", "--columns", "1:1"},
+                                                       {"cov", "f.h5", "--format", "matlab"},
+                                                       {"stats", "a.h5", "b.h5"},
+                                                       {"gram", "f.h5", "--ddof", "1"},
+                                                       {"generate", "x.h5"},
+                                                       {"cov", "f.h5", "--timeout", "5 parsecs"}};
   for (const auto& words : wrong) {
     const Parsed parsed = parse(words);
     EXPECT_FALSE(parsed.line) << words.back();
@@ -87,8 +98,8 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
 }
 
 TEST(Options, OfGenerate_AreUnderstood) {
-  const Parsed parsed = parse({"generate", "x.h5:/a/b", "--shape", "1000x20", "--type", ">int16", "--chunk", "100x20", "--filter",
-                               "shuffle+gzip", "--seed", "5", "--rank", "2", "--noise", "0.5"});
+  const Parsed parsed = parse({"generate", "x.h5:/a/b", "--shape", "1000x20", "--type", ">int16", "--chunk", "100x20",
+                               "--filter", "shuffle+gzip", "--seed", "5", "--rank", "2", "--noise", "0.5"});
   ASSERT_TRUE(parsed.line) << parsed.text;
   const GenerateOptions& g = parsed.line->generate;
   EXPECT_EQ(g.path, "x.h5");

@@ -32,7 +32,8 @@ Matrix<T> random_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64
 template <typename T>
 void check(std::mt19937_64& random) {
   Folder folder;
-  const auto rows = static_cast<std::int64_t>(2 + random() % 2500), columns = static_cast<std::int64_t>(1 + random() % 30);
+  const auto rows = static_cast<std::int64_t>(2 + random() % 2500),
+             columns = static_cast<std::int64_t>(1 + random() % 30);
   const Matrix<T> x = random_matrix<T>(rows, columns, random);
   test::H5Storage storage;
   storage.big_endian = random() % 2 == 0;
@@ -42,9 +43,10 @@ void check(std::mt19937_64& random) {
     storage.gzip = random() % 2 == 0 ? 1 : 0;
   }
   const int ranks = std::array{0, 1, 2, 3, 5}[random() % 5], ddof = static_cast<int>(random() % 2);
-  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + " of " + test::npy_type<T>() + ", storage chunks " +
-               std::to_string(storage.chunk_rows) + " x " + std::to_string(storage.chunk_columns) + ", gzip " +
-               std::to_string(storage.gzip) + ", big-endian " + std::to_string(storage.big_endian) + ", " + std::to_string(ranks) + " ranks");
+  SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + " of " + test::npy_type<T>() +
+               ", storage chunks " + std::to_string(storage.chunk_rows) + " x " +
+               std::to_string(storage.chunk_columns) + ", gzip " + std::to_string(storage.gzip) + ", big-endian " +
+               std::to_string(storage.big_endian) + ", " + std::to_string(ranks) + " ranks");
   test::write_h5(folder / "x.h5", x, storage);
   for (const char* job : {"stats", "gram", "cov"}) {
     std::vector<std::string> words = {job, folder / "x.h5:/X", "-o", folder / (std::string(job) + ".h5")};
@@ -54,9 +56,11 @@ void check(std::mt19937_64& random) {
   }
   const auto answers = test::column_answers(x, ddof);
   const auto raw = test::cross_products(x, false), centred = test::cross_products(x, true);
-  const auto mean = test::read_result(folder / "stats.h5", "mean"), variance = test::read_result(folder / "stats.h5", "variance");
+  const auto mean = test::read_result(folder / "stats.h5", "mean"),
+             variance = test::read_result(folder / "stats.h5", "variance");
   const auto sum = test::read_result(folder / "stats.h5", "sum"), min = test::read_result(folder / "stats.h5", "min");
-  const auto gram = test::read_result(folder / "gram.h5", "gram"), covariance = test::read_result(folder / "cov.h5", "covariance");
+  const auto gram = test::read_result(folder / "gram.h5", "gram"),
+             covariance = test::read_result(folder / "cov.h5", "covariance");
   const auto d = static_cast<std::size_t>(columns);
   ASSERT_EQ(gram.size(), d * d);
   ASSERT_EQ(covariance.size(), d * d);
@@ -65,12 +69,15 @@ void check(std::mt19937_64& random) {
     const auto size = static_cast<double>(answers[i].size);
     EXPECT_NEAR(mean[i], static_cast<double>(answers[i].mean), 1e-13 * size / static_cast<double>(rows));
     EXPECT_NEAR(sum[i], static_cast<double>(answers[i].sum), 1e-13 * size);
-    EXPECT_NEAR(variance[i], static_cast<double>(answers[i].variance), 1e-10 * static_cast<double>(answers[i].variance));
+    EXPECT_NEAR(variance[i], static_cast<double>(answers[i].variance),
+                1e-10 * static_cast<double>(answers[i].variance));
     EXPECT_EQ(min[i], static_cast<double>(answers[i].min));
     for (std::size_t j = 0; j < d; ++j) {
       const auto at = i * d + j;
-      const double size_raw = std::sqrt(static_cast<double>(raw[i * d + i])) * std::sqrt(static_cast<double>(raw[j * d + j]));
-      const double spread = std::sqrt(static_cast<double>(centred[i * d + i])) * std::sqrt(static_cast<double>(centred[j * d + j]));
+      const double size_raw =
+          std::sqrt(static_cast<double>(raw[i * d + i])) * std::sqrt(static_cast<double>(raw[j * d + j]));
+      const double spread =
+          std::sqrt(static_cast<double>(centred[i * d + i])) * std::sqrt(static_cast<double>(centred[j * d + j]));
       EXPECT_NEAR(gram[at], static_cast<double>(raw[at]), (fp32 ? 2.31e-5 : 1e-12) * size_raw);
       EXPECT_NEAR(covariance[at], static_cast<double>(centred[at]) / static_cast<double>(rows - ddof),
                   (fp32 ? 2.31e-4 : 1e-11) * spread / static_cast<double>(rows - ddof));

@@ -31,7 +31,8 @@ Matrix<float> random_matrix(std::int64_t rows, std::int64_t columns, std::uint64
 }
 
 /// Runs every job alone with one thread, then in each of the ways, and compares all data sets bit for bit.
-void expect_same_bits(const Folder& folder, const std::string& input, const std::vector<std::pair<int, std::vector<std::string>>>& ways) {
+void expect_same_bits(const Folder& folder, const std::string& input,
+                      const std::vector<std::pair<int, std::vector<std::string>>>& ways) {
   for (const auto& [job, names] : jobs()) {
     const std::vector<std::string> words = {job, input, "--overwrite", "--block-rows", "300", "-o"};
     std::vector<std::string> alone = words;
@@ -56,15 +57,17 @@ void expect_same_bits(const Folder& folder, const std::string& input, const std:
 TEST(SameBits, OnOneToEightRanks) {
   Folder folder;
   test::write_h5(folder / "x.h5", random_matrix(7321, 19, 1));
-  expect_same_bits(folder, folder / "x.h5:/X",
-                   {{1, {}}, {2, {"--threads", "1"}}, {3, {"--threads", "2"}}, {5, {"--threads", "1"}}, {8, {"--threads", "1"}}});
+  expect_same_bits(
+      folder, folder / "x.h5:/X",
+      {{1, {}}, {2, {"--threads", "1"}}, {3, {"--threads", "2"}}, {5, {"--threads", "1"}}, {8, {"--threads", "1"}}});
 }
 
 TEST(SameBits, WithAnyThreadsMemoryAndPrefetch) {
   Folder folder;
   test::write_h5(folder / "x.h5", random_matrix(20'000, 23, 2), {.chunk_rows = 128, .chunk_columns = 23});
   expect_same_bits(folder, folder / "x.h5:/X",
-                   {{0, {"--threads", "2"}}, {0, {"--threads", "3", "--memory", "100MiB", "--prefetch", "1"}},
+                   {{0, {"--threads", "2"}},
+                    {0, {"--threads", "3", "--memory", "100MiB", "--prefetch", "1"}},
                     {0, {"--threads", "2", "--memory", "4GiB", "--prefetch", "50", "--io-threads", "4"}}});
 }
 
@@ -78,8 +81,8 @@ TEST(SameBits, FromContiguousChunkedCompressedAndNumpyFiles) {
   test::write_npy(folder / "x.npy", x);
   for (const auto& [job, names] : jobs()) {
     for (const char* file : {"contiguous.h5:/X", "chunked.h5:/X", "gzip.h5:/X", "big.h5:/X", "x.npy"}) {
-      const Outcome outcome = rowmill({job, folder / file, "-o", folder / (std::string(file).substr(0, 3) + ".out"), "--overwrite",
-                                       "--block-rows", "256"});
+      const Outcome outcome = rowmill({job, folder / file, "-o", folder / (std::string(file).substr(0, 3) + ".out"),
+                                       "--overwrite", "--block-rows", "256"});
       ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
       for (const char* name : names) {
         EXPECT_TRUE(test::same_bits(test::read_result(folder / "con.out", name),

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <future>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -23,6 +24,7 @@ using namespace std::chrono_literals;
 struct Kind {
   const char* name;
   std::unique_ptr<Backend> (*make)();
+  friend void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 };
 
 /// What every host backend promises.

@@ -70,7 +70,7 @@ TEST(MemoryPlan, ThatFits_StaysWithinTheBudget) {
 
 TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
   const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
-  const std::int64_t tight = resident_memory() + 190'000'000;
+  const std::int64_t tight = resident_memory() + 196'000'000;
   EXPECT_EQ(plan_memory({tight, 1, 8, 4, 0}, layout, 1 << 20, 1000).lanes, 3);
   EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0}, layout, 1 << 20, 1000).lanes, 8);
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 
+#include "core/log.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/reference.hpp"
 
@@ -28,6 +29,8 @@ class EngineRun : public testing::TestWithParam<const char*> {
     options.threads = 2;
     return options;
   }
+
+  void SetUp() override { start_log("warn", 0, 1); }
 
   RunReport mill(const RunOptions& chosen) {
     World world = World::single();
@@ -186,7 +189,9 @@ TEST_P(EngineRun, StatsAndCov_OfAColumnThatJumpsAfterTheFirstBlock_KeepItsVarian
     ASSERT_EQ(report.exit_code, ExitCode::ok);
     const auto answers = test::column_answers(x, 1);
     const bool stats = std::string(job) == "stats";
-    EXPECT_NEAR(values(report, stats ? "variance" : "covariance")[0] / static_cast<double>(answers[0].variance), 1, 1e-6) << job;
+    EXPECT_NEAR(values(report, stats ? "variance" : "covariance")[0] / static_cast<double>(answers[0].variance), 1,
+                1e-6)
+        << job;
   }
 }
 
@@ -202,6 +207,17 @@ TEST_P(EngineRun, Stats_OfValuesWhoseSquaresLeaveFloat64_StayRight) {
     EXPECT_NEAR(values(report, "std")[0] / static_cast<double>(std::sqrt(answers[0].variance)), 1, 1e-12) << unit;
     EXPECT_NEAR(values(report, "mean")[0] / static_cast<double>(answers[0].mean), 1, 1e-12) << unit;
   }
+}
+
+TEST_P(EngineRun, Stats_OfSubnormalValues_AreRight) {
+  Matrix<double> x(999, 1);
+  for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, 0) = 1e-310 * static_cast<double>(i % 3 - 1);
+  RunOptions chosen = options("stats", npy(x));
+  chosen.ddof = 0;
+  const RunReport report = mill(chosen);
+  ASSERT_EQ(report.exit_code, ExitCode::ok);
+  EXPECT_NEAR(values(report, "mean")[0], 0, 1e-323);
+  EXPECT_NEAR(values(report, "std")[0] / (1e-310 * std::sqrt(2.0 / 3)), 1, 1e-12);
 }
 
 TEST_P(EngineRun, Gram_OfFloat32ThatOverflowsOrUnderflows_IsDoneInFp64) {
@@ -296,21 +312,25 @@ TEST_P(EngineRun, AllJobs_OfRandomMatrices_AgreeWithLongDouble) {
     ASSERT_EQ(cov.exit_code, ExitCode::ok);
     const auto d = static_cast<std::size_t>(x.columns);
     for (std::size_t i = 0; i < d; ++i) {
-      EXPECT_NEAR(values(stats, "mean")[i], static_cast<double>(answers[i].mean), 1e-13 * static_cast<double>(answers[i].size));
-      EXPECT_NEAR(values(stats, "variance")[i], static_cast<double>(answers[i].variance), 1e-11 * static_cast<double>(answers[i].variance));
+      EXPECT_NEAR(values(stats, "mean")[i], static_cast<double>(answers[i].mean),
+                  1e-13 * static_cast<double>(answers[i].size));
+      EXPECT_NEAR(values(stats, "variance")[i], static_cast<double>(answers[i].variance),
+                  1e-11 * static_cast<double>(answers[i].variance));
       EXPECT_EQ(values(stats, "min")[i], static_cast<double>(answers[i].min));
       EXPECT_EQ(values(stats, "max")[i], static_cast<double>(answers[i].max));
       for (std::size_t j = 0; j < d; ++j) {
         const double size = std::sqrt(static_cast<double>(raw[i * d + i] * raw[j * d + j]));
         EXPECT_NEAR(values(gram, "gram")[i * d + j], static_cast<double>(raw[i * d + j]), 2.4e-5 * size);
         const double spread = std::sqrt(static_cast<double>(centred[i * d + i] * centred[j * d + j]));
-        EXPECT_NEAR(values(cov, "covariance")[i * d + j], static_cast<double>(centred[i * d + j] / static_cast<long double>(x.rows - 1)),
+        EXPECT_NEAR(values(cov, "covariance")[i * d + j],
+                    static_cast<double>(centred[i * d + j] / static_cast<long double>(x.rows - 1)),
                     1e-4 * spread / static_cast<double>(x.rows - 1));
       }
     }
   };
   for (int round = 0; round < 4; ++round) {
-    const auto rows = static_cast<std::int64_t>(2 + random() % 3000), columns = static_cast<std::int64_t>(1 + random() % 40);
+    const auto rows = static_cast<std::int64_t>(2 + random() % 3000),
+               columns = static_cast<std::int64_t>(1 + random() % 40);
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
     compare(random_matrix<float>(rows, columns, random));
     compare(random_matrix<double>(rows, columns, random));

@@ -152,7 +152,7 @@ TEST_F(H5Types, AnAxisThatIsNotThere_IsRefused) {
   write(H5Tcopy(H5T_NATIVE_DOUBLE), {3, 5}, nullptr);
   for (const int axis : {-1, 2, 100}) {
     const Error e = error_of([&] { plan_input(request_for(folder_ / "a.h5:/X", axis)); });
-    EXPECT_EQ(e.code(), ExitCode::input);
+    EXPECT_EQ(e.code(), ExitCode::usage);
     EXPECT_NE(std::string(e.what()).find("no axis " + std::to_string(axis)), std::string::npos) << e.what();
   }
 }

@@ -22,7 +22,8 @@ RIGHT = {
     "src/jobs/job.hpp": '#pragma once\n#include "kernels/ops.hpp"\n',
     "src/jobs/gram.cpp": '#include "jobs/job.hpp"\n',
     "src/engine/run.hpp": '#pragma once\n#include "comm/world.hpp"\n#include "jobs/job.hpp"\n#include "pipeline/slots.hpp"\n',
-    "src/app/main.cpp": '#include "engine/run.hpp"\n',
+    "src/engine/version.hpp.in": "#pragma once\n",
+    "src/app/main.cpp": '#include "engine/run.hpp"\n#include "version.hpp"\n',
     "tests/io/a_test.cpp": '#include <hdf5.h>\n#include "engine/run.hpp"\n#include "tests/support/b.hpp"\n',
     "tests/support/b.hpp": "#pragma once\n",
 }

@@ -277,19 +277,22 @@ TEST(Generate, NpyHoldsTheSameValues) {
   const ScratchFolder folder;
   std::ofstream(folder / "check.py") << R"(
 import h5py, numpy as np, sys
-a = np.load(sys.argv[1] + '.npy')
-with h5py.File(sys.argv[1] + '.h5', 'r') as f, h5py.File(sys.argv[1] + '.npy.planted.h5', 'r') as p:
-    b = f['X'][:]
-    assert a.dtype == b.dtype == np.dtype(sys.argv[2]), (a.dtype, b.dtype)
-    assert a.shape == b.shape == (23, 3) and a.tobytes() == b.tobytes()
-    assert sorted(p) == ['planted'] and sorted(f) == ['X', 'planted']
-    for k in ('mean', 'std', 'covariance'):
-        assert (p['planted'][k][:] == f['planted'][k][:]).all()
-    t = p['planted'].attrs
-    assert t['seed'] == 1 and t['rank'] == 5 and t['noise'] in (1, 4) and t['missing'] == 0
+for stem, code in zip(sys.argv[1::2], sys.argv[2::2]):
+    a = np.load(stem + '.npy')
+    with h5py.File(stem + '.h5', 'r') as f, h5py.File(stem + '.npy.planted.h5', 'r') as p:
+        b = f['X'][:]
+        assert a.dtype == b.dtype == np.dtype(code), (a.dtype, b.dtype)
+        assert a.shape == b.shape == (23, 3) and a.tobytes() == b.tobytes()
+        assert sorted(p) == ['planted'] and sorted(f) == ['X', 'planted']
+        for k in ('mean', 'std', 'covariance'):
+            assert (p['planted'][k][:] == f['planted'][k][:]).all()
+        t = p['planted'].attrs
+        assert t['seed'] == 1 and t['rank'] == 5 and t['noise'] in (1, 4) and t['missing'] == 0
+assert len(sys.argv) == 25
 )";
   const std::vector<std::pair<DType, std::string>> types{{DType::f16, "f2"}, {DType::f32, "f4"}, {DType::f64, "f8"},
                                                          {DType::i8, "i1"},  {DType::u16, "u2"}, {DType::i64, "i8"}};
+  std::string command = "/usr/bin/python3 " + (folder / "check.py");
   for (const auto& [type, code] : types) {
     for (const bool big_endian : {false, true}) {
       const std::string order = big_endian ? ">" : "<", stem = folder / (order + code);
@@ -299,11 +302,10 @@ with h5py.File(sys.argv[1] + '.h5', 'r') as f, h5py.File(sys.argv[1] + '.npy.pla
         options.big_endian = big_endian;
         generate(options);
       }
-      EXPECT_EQ(
-          std::system(("/usr/bin/python3 " + (folder / "check.py") + " '" + stem + "' '" + order + code + "'").c_str()),
-          0);
+      command += " '" + stem + "' '" + order + code + "'";
     }
   }
+  EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
 TEST(Generate, NoRowsAndOneColumn_AreWritten) {

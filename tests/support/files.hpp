@@ -65,14 +65,17 @@ std::string npy_type() {
 template <typename T>
 void write_npy(const std::string& path, const Matrix<T>& matrix, bool big_endian = false, std::string type = {}) {
   if (type.empty()) type = npy_type<T>();
-  std::string header = "{'descr': '" + std::string(sizeof(T) == 1 ? "|" : big_endian ? ">" : "<") + type +
-                       "', 'fortran_order': False, 'shape': (" + std::to_string(matrix.rows) + ", " +
+  std::string header = "{'descr': '" +
+                       std::string(sizeof(T) == 1 ? "|"
+                                   : big_endian   ? ">"
+                                                  : "<") +
+                       type + "', 'fortran_order': False, 'shape': (" + std::to_string(matrix.rows) + ", " +
                        std::to_string(matrix.columns) + "), }";
   header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');
   header += '\n';
   std::ofstream file(path, std::ios::binary);
-  file << "\x93NUMPY" << '\x01' << '\x00' << static_cast<char>(header.size() & 0xff) << static_cast<char>(header.size() >> 8)
-       << header;
+  file << "\x93NUMPY" << '\x01' << '\x00' << static_cast<char>(header.size() & 0xff)
+       << static_cast<char>(header.size() >> 8) << header;
   for (const T value : matrix.values) {
     const T stored = big_endian ? byte_swapped(value) : value;
     file.write(reinterpret_cast<const char*>(&stored), sizeof stored);
@@ -101,7 +104,8 @@ struct H5Storage {
 
 /// Writes /X (or `name`) of an HDF5 file.
 template <typename T>
-void write_h5(const std::string& path, const Matrix<T>& matrix, const H5Storage& storage = {}, const char* name = "/X") {
+void write_h5(const std::string& path, const Matrix<T>& matrix, const H5Storage& storage = {},
+              const char* name = "/X") {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hsize_t size[2] = {static_cast<hsize_t>(matrix.rows), static_cast<hsize_t>(matrix.columns)};
   const hid_t space = H5Screate_simple(2, size, nullptr), properties = H5Pcreate(H5P_DATASET_CREATE);

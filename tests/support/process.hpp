@@ -104,14 +104,19 @@ inline Outcome run_program(const Command& command) {
 
 inline const std::vector<std::pair<std::string, std::string>>& mpi_environment() {
   static const std::vector<std::pair<std::string, std::string>> variables = {
-      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-      {"OMPI_MCA_rmaps_base_oversubscribe", "1"}, {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-      {"OMPI_MCA_pml", "ob1"},                  {"OMPI_MCA_btl", "self,vader"},
+      {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+      {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+      {"OMPI_MCA_pml", "ob1"},
+      {"OMPI_MCA_btl", "self,vader"},
       {"OMPI_MCA_mpi_yield_when_idle", "1"}};
   return variables;
 }
 
-inline std::string program() { return std::string(ROWMILL_BIN_DIR) + "/rowmill"; }
+inline std::string program() {
+  return std::string(ROWMILL_BIN_DIR) + "/rowmill";
+}
 
 /// rowmill with these arguments on `ranks` ranks; 0: alone, without mpirun.
 inline Outcome rowmill(std::vector<std::string> arguments, int ranks = 0, double deadline = 60,

@@ -1,0 +1,151 @@
+// Ranks that die, stop, hang, fail or dawdle: all ranks end in time, with one line and the right exit code.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/comm/launch.hpp"
+
+namespace rowmill::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Processes whose command line holds `mark`, zombies aside.
+int processes_with(const std::string& mark) {
+  int found = 0;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return 0;
+  while (const dirent* entry = ::readdir(proc)) {
+    std::ifstream file(std::string("/proc/") + entry->d_name + "/cmdline", std::ios::binary);
+    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (line.find(mark) != std::string::npos) ++found;
+  }
+  ::closedir(proc);
+  return found;
+}
+
+class CommFault : public ::testing::Test {
+ protected:
+  static Launched run(const std::string& scenario, int rank, int timeout_ms,
+                      const std::vector<std::string>& launcher_options = {}) {
+    return launch(4, launcher_options,
+                  {ROWMILL_BIN_DIR "/comm_probe", scenario, std::to_string(rank), std::to_string(timeout_ms)});
+  }
+
+  static void expect_none_left(const std::string& scenario) {
+    const std::string mark = std::string(ROWMILL_BIN_DIR "/comm_probe") + '\0' + scenario + '\0';
+    for (const auto deadline = Clock::now() + seconds(5); processes_with(mark) > 0 && Clock::now() < deadline;) {
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+    EXPECT_EQ(processes_with(mark), 0) << "ranks were left behind";
+  }
+
+  /// Launchers may have something to say too.
+  static std::vector<std::string> lines_of_ours(const std::string& errors) {
+    std::vector<std::string> lines;
+    std::istringstream stream(errors);
+    for (std::string line; std::getline(stream, line);) {
+      if (line.rfind("rowmill", 0) == 0) lines.push_back(line);
+    }
+    return lines;
+  }
+
+  static void expect_silence_line(const Launched& outcome, int reporter, int silent) {
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    const std::string& line = lines[0];
+    const std::string begin =
+        "rowmill[" + std::to_string(reporter) + "]: error: rank " + std::to_string(silent) + " has been silent for ";
+    EXPECT_EQ(line.substr(0, begin.size()), begin);
+    EXPECT_NE(line.find("; it was last milling block 17"), std::string::npos) << line;
+  }
+};
+
+TEST_F(CommFault, WithoutMisbehaviour_EndsWell) {
+  const Launched outcome = run("none", -1, 2000);
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_F(CommFault, AKilledRank_EndsAllRanks) {
+  const Launched outcome = run("kill", 2, 2000);
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.code, 128 + SIGKILL) << "as mpirun tells it";
+  EXPECT_EQ(outcome.errors, "");
+  expect_none_left("kill");
+}
+
+TEST_F(CommFault, AKilledRankThatTheLauncherIgnores_IsNamedByOne) {
+  const Launched outcome = run("kill", 2, 2000, {"--enable-recovery"});
+  EXPECT_TRUE(outcome.ended);
+  // No exit code is promised here: with that option mpirun says 0 whatever the ranks say.
+  expect_silence_line(outcome, 0, 2);
+  expect_none_left("kill");
+}
+
+TEST_F(CommFault, AStoppedRank_IsNamedByRankZero) {
+  const Launched outcome = run("stop", 2, 2000);
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.code, 4);
+  expect_silence_line(outcome, 0, 2);
+  expect_none_left("stop");
+}
+
+TEST_F(CommFault, AStoppedRankZero_IsNamedByRankOne) {
+  const Launched outcome = run("stop", 0, 2000);
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.code, 4);
+  expect_silence_line(outcome, 1, 0);
+  expect_none_left("stop");
+}
+
+TEST_F(CommFault, AHangingRank_IsNamedByRankZero) {
+  const Launched outcome = run("hang", 3, 2000);
+  EXPECT_TRUE(outcome.ended);
+  EXPECT_EQ(outcome.code, 4);
+  expect_silence_line(outcome, 0, 3);
+  expect_none_left("hang");
+}
+
+TEST_F(CommFault, AFailingRankWhileOthersReduce_EndsAllWithItsError) {
+  for (const int rank : {0, 2}) {
+    const Launched outcome = run("fail", rank, 20000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_EQ(outcome.errors, "rowmill[" + std::to_string(rank) + "]: error: block 17 cannot be read\n");
+    expect_none_left("fail");
+  }
+}
+
+TEST_F(CommFault, ARankThatLeavesWithoutAWord_EndsAllRanks) {
+  for (const int rank : {0, 2}) {
+    const Launched outcome = run("throw", rank, 20000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.errors, "rowmill: error: not agreed on\n");
+    expect_none_left("throw");
+  }
+}
+
+TEST_F(CommFault, ASlowRankThatPolls_IsNotCalledSilent) {
+  for (const int rank : {0, 2}) {
+    const Launched outcome = run("slow", rank, 1000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.errors, "");
+  }
+}
+
+}  // namespace
+}  // namespace rowmill::testing

@@ -1,0 +1,87 @@
+// A program with scripted misbehaviour, run under mpirun by comm_fault_test.
+//   comm_probe SCENARIO RANK TIMEOUT_MS
+// All ranks mill block 17 for a while; then RANK does what the scenario says and the others go into a reduction.
+#include <signal.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "comm/world.hpp"
+#include "tests/comm/deferring_backend.hpp"
+
+namespace rowmill {
+namespace {
+
+using std::chrono::milliseconds;
+
+void mill(Communicator& comm, milliseconds duration) {
+  const auto until = std::chrono::steady_clock::now() + duration;
+  while (std::chrono::steady_clock::now() < until) {
+    comm.poll({Heartbeat::Stage::milling, 17});
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+void combine(Communicator& comm) {
+  testing::DeferringBackend backend(true);
+  const Queue queue = backend.make_queue();
+  std::vector<std::int64_t> ones((1 << 20) + 3, 1);
+  comm.reduce(backend, ones.data(), static_cast<std::int64_t>(ones.size()), ElementKind::i64, Combine::sum, queue);
+  for (const std::int64_t one : ones) {
+    if (one != comm.size()) throw std::logic_error("wrong sum");
+  }
+}
+
+void misbehave(const std::string& scenario, Communicator& comm, milliseconds timeout) {
+  if (scenario == "kill") ::raise(SIGKILL);
+  if (scenario == "stop") ::raise(SIGSTOP);
+  if (scenario == "hang") {
+    for (;;) std::this_thread::sleep_for(milliseconds(100));
+  }
+  if (scenario == "slow") mill(comm, 2 * timeout);
+  if (scenario == "throw") throw std::runtime_error("not agreed on");
+  if (scenario == "fail") throw Error(ExitCode::input, "block 17 cannot be read", 1700);
+}
+
+int run(int argc, char** argv) {
+  const std::string scenario = argv[1];
+  const int rank = std::atoi(argv[2]);
+  const milliseconds timeout(std::atoi(argv[3]));
+  World world(argc, argv, timeout);
+  Communicator& comm = world.communicator();
+  std::optional<Failure> failure;
+  try {
+    mill(comm, milliseconds(600));
+    if (world.rank() == rank) misbehave(scenario, comm, timeout);
+    combine(comm);
+  } catch (const PeerFailed&) {
+  } catch (const Error& error) {
+    failure = {error.code(), error.row(), error.what()};
+    comm.announce(*failure);
+  } catch (const std::exception& error) {
+    // Said before the World ends: the launcher ends all ranks when the first one exits.
+    std::fprintf(stderr, "rowmill: error: %s\n", error.what());
+    throw;
+  }
+  const Agreement agreement = comm.agree(failure, {Heartbeat::Stage::finishing, -1});
+  if (!agreement.message.empty()) {
+    std::fprintf(stderr, "rowmill[%d]: error: %s\n", world.rank(), agreement.message.c_str());
+  }
+  return static_cast<int>(agreement.code);
+}
+
+}  // namespace
+}  // namespace rowmill
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  try {
+    return rowmill::run(argc, argv);
+  } catch (const std::exception&) {
+    return 1;
+  }
+}
