@@ -14,14 +14,20 @@ constexpr std::int64_t kScratchBytes = 1 << 20;
 
 }  // namespace
 
-void repeat(const std::vector<std::byte>& value, std::int64_t count, std::byte* to) {
-  const std::size_t bytes = value.size() * static_cast<std::size_t>(count);
-  if (std::all_of(value.begin(), value.end(), [&](std::byte b) { return b == value[0]; })) {
-    std::memset(to, static_cast<int>(value[0]), bytes);
+FillValue::FillValue(std::vector<std::byte> element) : element_(std::move(element)) {
+  // without rows there may be no fill value; nothing is filled then
+  if (element_.empty()) element_.push_back(std::byte{0});
+  all_bytes_same_ = std::all_of(element_.begin(), element_.end(), [&](std::byte b) { return b == element_[0]; });
+}
+
+void FillValue::repeat(std::int64_t count, std::byte* to) const {
+  const std::size_t bytes = element_.size() * static_cast<std::size_t>(count);
+  if (all_bytes_same_) {
+    std::memset(to, static_cast<int>(element_[0]), bytes);
     return;
   }
-  std::size_t done = std::min(value.size(), bytes);
-  std::memcpy(to, value.data(), done);
+  std::size_t done = std::min(element_.size(), bytes);
+  std::memcpy(to, element_.data(), done);
   while (done < bytes) {
     // what was copied is copied again, while it is in cache
     const std::size_t more = std::min({done, bytes - done, std::size_t{1} << 14});
@@ -31,7 +37,7 @@ void repeat(const std::vector<std::byte>& value, std::int64_t count, std::byte* 
 }
 
 void FillSource::fill(RowRange rows, std::byte* to) {
-  repeat(value_, rows.count * info().columns, to);
+  value_.repeat(rows.count * info().columns, to);
 }
 
 ChunkSource::ChunkSource(const InputPlan& plan)
@@ -61,7 +67,6 @@ ChunkSource::ChunkSource(const InputPlan& plan)
 
 ChunkSource::Part ChunkSource::part_of(std::int64_t cell) const {
   Part part;
-  part.extent.resize(axes_.size());
   for (std::size_t i = axes_.size(); i-- > 0;) {
     const std::int64_t begin = cell % axes_[i].cells * axes_[i].chunk;
     cell /= axes_[i].cells;
@@ -83,7 +88,7 @@ template <typename F>
 void ChunkSource::for_runs(const Part& part, F&& body) const {
   if (axes_.empty()) return body(0, 0, 1);
   const std::size_t last = axes_.size() - 1;
-  std::vector<std::int64_t> at(axes_.size(), 0);
+  std::array<std::int64_t, kMaxAxes> at = {};
   for (;;) {
     std::int64_t in_chunk = 0, column = part.column;
     for (std::size_t i = 0; i < last; ++i) {
@@ -98,10 +103,10 @@ void ChunkSource::for_runs(const Part& part, F&& body) const {
 }
 
 void ChunkSource::fill_part(const Part& part, RowRange rows, std::byte* to) const {
-  if (whole_rows_) return repeat(value_, rows.count * info().columns, to);
+  if (whole_rows_) return value_.repeat(rows.count * info().columns, to);
   for (std::int64_t row = 0; row < rows.count; ++row) {
     for_runs(part, [&](std::int64_t, std::int64_t column, std::int64_t elements) {
-      repeat(value_, elements, to + row * row_bytes() + column * element_bytes());
+      value_.repeat(elements, to + row * row_bytes() + column * element_bytes());
     });
   }
 }

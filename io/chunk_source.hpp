@@ -1,12 +1,25 @@
 #pragma once
 // A data set in storage chunks without filters: their bytes are read at their addresses. And one of which nothing is
 // stored: all fill value.
+#include <array>
+
 #include "core/pool.hpp"
 #include "io/dense_source.hpp"
 #include "io/input_plan.hpp"
 #include "io/read_file.hpp"
 
 namespace rowmill {
+
+/// What elements hold that were never written.
+class FillValue {
+ public:
+  explicit FillValue(std::vector<std::byte> element);
+  void repeat(std::int64_t count, std::byte* to) const;
+
+ private:
+  std::vector<std::byte> element_;
+  bool all_bytes_same_;
+};
 
 class FillSource : public DenseSource {
  public:
@@ -16,7 +29,7 @@ class FillSource : public DenseSource {
   void fill(RowRange rows, std::byte* to) override;
 
  private:
-  std::vector<std::byte> value_;
+  FillValue value_;
 };
 
 /// Rows are axis 0. A storage chunk may be of any extents, reach beyond the data set, or not be there (fill value).
@@ -34,9 +47,9 @@ class ChunkSource : public DenseSource {
   };
   /// The part of one storage chunk that lies within the data set, without the row axis.
   struct Part {
-    std::vector<std::int64_t> extent;  ///< by axis
-    std::int64_t column = 0;           ///< where it begins in a row
-    std::int64_t elements = 1;         ///< of a row
+    std::array<std::int64_t, kMaxAxes> extent = {};  ///< by axis
+    std::int64_t column = 0;                         ///< where it begins in a row
+    std::int64_t elements = 1;                       ///< of a row
   };
   Part part_of(std::int64_t cell) const;
   std::int64_t address_of(std::int64_t cell) const;  ///< -1: never written
@@ -49,14 +62,11 @@ class ChunkSource : public DenseSource {
 
   ReadFile file_;
   std::vector<Axis> axes_;
-  std::vector<std::byte> value_;
+  FillValue value_;
   std::vector<h5::ChunkEntry> table_;
   std::int64_t chunk_rows_, cells_ = 1, chunk_row_elements_ = 1;
   bool whole_rows_ = false;  ///< a row lies in one storage chunk, in one piece
   MemoryPool scratch_;
 };
-
-/// Writes `count` elements of `value` to `to`.
-void repeat(const std::vector<std::byte>& value, std::int64_t count, std::byte* to);
 
 }  // namespace rowmill

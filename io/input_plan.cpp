@@ -10,7 +10,6 @@ namespace rowmill {
 
 namespace {
 
-constexpr std::size_t kMaxAxes = 32;
 /// More than this with nothing of it written is a claim, not data.
 constexpr std::int64_t kMaxUnwrittenBytes = 1LL << 40;
 

@@ -10,6 +10,8 @@
 
 namespace rowmill {
 
+inline constexpr std::size_t kMaxAxes = 32;  ///< HDF5 has no more
+
 enum class Way : std::uint8_t {
   contiguous,  ///< pread from `offset` on
   chunks,      ///< pread of storage chunks at their addresses; others hold the fill value

@@ -2,7 +2,7 @@
 // readers of the same files. Not installed.
 //
 // usage: rowmill-io-dump INPUT [--format F] [--row-axis N] [--block-rows N] [--info]
-#include <bit>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,28 @@ struct Column {
   double min = std::numeric_limits<double>::infinity(), max = -std::numeric_limits<double>::infinity();
 };
 
+/// Values of one byte are counted: some test files claim billions of them.
+void add_bytes(const DenseRows& rows, std::vector<Column>& columns) {
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    std::array<std::int64_t, 256> seen = {};
+    for (std::int64_t i = 0; i < rows.rows; ++i) {
+      ++seen[static_cast<std::size_t>(rows.data[i * rows.stride + static_cast<std::int64_t>(j)])];
+    }
+    for (std::size_t byte = 0; byte < seen.size(); ++byte) {
+      if (seen[byte] == 0) continue;
+      const auto stored = static_cast<std::byte>(byte);
+      const long double value = rowmill::test::element_value(&stored, rows.type);
+      Column& column = columns[j];
+      column.count += seen[byte];
+      column.sum += value * static_cast<long double>(seen[byte]);
+      column.min = std::min(column.min, static_cast<double>(value));
+      column.max = std::max(column.max, static_cast<double>(value));
+    }
+  }
+}
+
 void add(const DenseRows& rows, std::vector<Column>& columns) {
+  if (size_of(rows.type) == 1) return add_bytes(rows, columns);
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     for (std::size_t j = 0; j < columns.size(); ++j) {
       const std::byte* at =
@@ -46,6 +67,30 @@ void add(const DenseRows& rows, std::vector<Column>& columns) {
   }
 }
 
+std::vector<Column> read_all(rowmill::Source& source, std::int64_t block_rows) {
+  const rowmill::SourceInfo& info = source.info();
+  std::vector<Column> columns(static_cast<std::size_t>(std::min<std::int64_t>(64, info.columns)));
+  const auto row_bytes = static_cast<std::int64_t>(source.bytes_for({0, 1}));
+  if (block_rows == 0) {
+    block_rows = std::max<std::int64_t>(1, (4 << 20) / row_bytes / info.storage_chunk_rows) * info.storage_chunk_rows;
+  }
+  rowmill::MemoryPool pool;
+  const auto bytes = source.bytes_for({0, std::min(block_rows, info.rows)});
+  auto* buffer = static_cast<std::byte*>(pool.allocate(bytes));
+  for (std::int64_t first = 0; first < info.rows; first += block_rows) {
+    const rowmill::RowRange rows{first, std::min(block_rows, info.rows - first)};
+    add(std::get<DenseRows>(source.read(rows, {buffer, bytes}).rows), columns);
+  }
+  pool.release(buffer, bytes);
+  return columns;
+}
+
+std::string digits(long double value) {
+  std::array<char, 64> text = {};
+  std::snprintf(text.data(), text.size(), "%.21Lg", value);
+  return text.data();
+}
+
 int dump(const rowmill::InputRequest& request, std::int64_t block_rows, bool info_only) {
   const auto source = make_source(plan_input(request), request);
   const rowmill::SourceInfo& info = source->info();
@@ -54,32 +99,13 @@ int dump(const rowmill::InputRequest& request, std::int64_t block_rows, bool inf
                         {"dataset", info.dataset},    {"warnings", info.warnings}};
   if (!info_only) {
     if (info.rows == 0) throw rowmill::Error(rowmill::ExitCode::input, info.path + ": has no rows");
-    std::vector<Column> columns(static_cast<std::size_t>(std::min<std::int64_t>(64, info.columns)));
-    const std::int64_t row_bytes = static_cast<std::int64_t>(source->bytes_for({0, 1}));
-    if (block_rows == 0)
-      block_rows = std::max<std::int64_t>(1, (4 << 20) / row_bytes / info.storage_chunk_rows) * info.storage_chunk_rows;
-    rowmill::MemoryPool pool;
-    const auto bytes = source->bytes_for({0, std::min(block_rows, info.rows)});
-    auto* buffer = static_cast<std::byte*>(pool.allocate(bytes));
-    for (std::int64_t first = 0; first < info.rows; first += block_rows) {
-      const rowmill::RowRange rows{first, std::min(block_rows, info.rows - first)};
-      add(std::get<DenseRows>(source->read(rows, {buffer, bytes}).rows), columns);
-    }
-    pool.release(buffer, bytes);
-    for (const Column& c : columns) {
+    for (const Column& c : read_all(*source, block_rows)) {
       out["n"].push_back(c.count);
       out["nan"].push_back(c.missing);
-      out["sum"].push_back(std::to_string(c.sum));
-      out["mean"].push_back(c.count == 0 ? "nan" : [&] {
-        char text[64];
-        std::snprintf(text, sizeof text, "%.17Lg", c.sum / static_cast<long double>(c.count));
-        return std::string(text);
-      }());
-      char text[64];
-      std::snprintf(text, sizeof text, "%.17g", c.min);
-      out["min"].push_back(text);
-      std::snprintf(text, sizeof text, "%.17g", c.max);
-      out["max"].push_back(text);
+      out["sum"].push_back(digits(c.sum));
+      out["mean"].push_back(digits(c.sum / static_cast<long double>(c.count)));
+      out["min"].push_back(digits(c.min));
+      out["max"].push_back(digits(c.max));
     }
     out["bytes_read"] = source->bytes_read();
   }

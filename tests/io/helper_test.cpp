@@ -55,6 +55,14 @@ class Helper : public ::testing::Test {
     return plan_error(std::string("cat '") + (folder_ / "answer") + "' >&3; exec sleep 60");
   }
 
+  static nlohmann::json good_plan() {
+    return {{"shape", {60, 4}}, {"dtype", 3},
+            {"swapped", false}, {"stored_type", "float64"},
+            {"storage", "x"},   {"way", "chunks"},
+            {"chunk", {10, 4}}, {"fill", "0000000000000000"},
+            {"planted", false}, {"warnings", nlohmann::json::array()}};
+  }
+
   ScratchFolder folder_;
   std::mt19937_64 random_{fresh_seed()};
   Model model_;
@@ -114,11 +122,7 @@ TEST_F(Helper, WhoseOwnErrorIsAnAnswer_IsToldInOneLine) {
 }
 
 TEST_F(Helper, WhosePlanIsImpossible_IsRefusedBeforeAnythingIsAllocated) {
-  const nlohmann::json good = {{"shape", {60, 4}}, {"dtype", 3},
-                               {"swapped", false}, {"stored_type", "float64"},
-                               {"storage", "x"},   {"way", "chunks"},
-                               {"chunk", {10, 4}}, {"fill", "0000000000000000"},
-                               {"planted", false}, {"warnings", nlohmann::json::array()}};
+  const nlohmann::json good = good_plan();
   const auto with = [&](const char* key, const nlohmann::json& value) {
     nlohmann::json changed = good;
     changed[key] = value;
@@ -145,6 +149,10 @@ TEST_F(Helper, WhosePlanIsImpossible_IsRefusedBeforeAnythingIsAllocated) {
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(0, -8)), "beyond the end");
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(6, 0)), "damaged");
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(1, 0) + table(1, 0)), "damaged");
+}
+
+TEST_F(Helper, WhosePlanReachesOutOfTheFile_IsRefused) {
+  const nlohmann::json good = good_plan();
   nlohmann::json contiguous = good;
   contiguous["way"] = "contiguous";
   contiguous["offset"] = 1LL << 50;

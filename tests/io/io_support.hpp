@@ -62,48 +62,21 @@ inline std::int64_t pick(std::mt19937_64& random, std::int64_t from, std::int64_
 
 /// The HDF5 type with exactly these bytes.
 inline hid_t stored_type(ElementType type) {
-  const auto little = [&](hid_t base) {
-    const hid_t copy = H5Tcopy(base);
-    const bool big = type.swapped == (std::endian::native == std::endian::little);
-    H5Tset_order(copy, big ? H5T_ORDER_BE : H5T_ORDER_LE);
-    return copy;
-  };
-  switch (type.dtype) {
-    case DType::f16: {
-      const hid_t half = little(H5T_IEEE_F32LE);
-      H5Tset_fields(half, 15, 10, 5, 0, 10);
-      H5Tset_size(half, 2);
-      H5Tset_ebias(half, 15);
-      return half;
-    }
-    case DType::bf16: {
-      const hid_t brain = little(H5T_IEEE_F32LE);
-      H5Tset_fields(brain, 15, 7, 8, 0, 7);
-      H5Tset_size(brain, 2);
-      return brain;
-    }
-    case DType::f32:
-      return little(H5T_IEEE_F32LE);
-    case DType::f64:
-      return little(H5T_IEEE_F64LE);
-    case DType::i8:
-      return little(H5T_STD_I8LE);
-    case DType::i16:
-      return little(H5T_STD_I16LE);
-    case DType::i32:
-      return little(H5T_STD_I32LE);
-    case DType::i64:
-      return little(H5T_STD_I64LE);
-    case DType::u8:
-      return little(H5T_STD_U8LE);
-    case DType::u16:
-      return little(H5T_STD_U16LE);
-    case DType::u32:
-      return little(H5T_STD_U32LE);
-    case DType::u64:
-      return little(H5T_STD_U64LE);
+  const hid_t bases[] = {H5T_IEEE_F32LE, H5T_IEEE_F32LE, H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_I8LE,  H5T_STD_I16LE,
+                         H5T_STD_I32LE,  H5T_STD_I64LE,  H5T_STD_U8LE,   H5T_STD_U16LE,  H5T_STD_U32LE, H5T_STD_U64LE};
+  const hid_t result = H5Tcopy(bases[static_cast<int>(type.dtype)]);
+  if (type.dtype == DType::f16) {
+    H5Tset_fields(result, 15, 10, 5, 0, 10);
+    H5Tset_size(result, 2);
+    H5Tset_ebias(result, 15);
   }
-  return -1;
+  if (type.dtype == DType::bf16) {
+    H5Tset_fields(result, 15, 7, 8, 0, 7);
+    H5Tset_size(result, 2);
+  }
+  const bool big = type.swapped == (std::endian::native == std::endian::little);
+  H5Tset_order(result, big ? H5T_ORDER_BE : H5T_ORDER_LE);
+  return result;
 }
 
 /// How a data set is to lie in its file.
@@ -117,49 +90,57 @@ struct Storage {
   std::function<void(hid_t)> more = {};  ///< further settings of the creation list
 };
 
-/// Writes /X. What is not written holds the fill value in the model afterwards.
-inline void write_model(const std::string& path, Model& model, const Storage& storage, const char* name = "/X") {
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
-  if (storage.latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
-  H5Pset_userblock(creation, static_cast<hsize_t>(storage.user_block));
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access);
-  const std::vector<hsize_t> shape(model.shape.begin(), model.shape.end());
-  const std::vector<hsize_t> most(shape.size(), H5S_UNLIMITED), chunk(storage.chunk.begin(), storage.chunk.end());
-  const int axes = static_cast<int>(shape.size());
-  const hid_t space = H5Screate_simple(axes, shape.data(), chunk.empty() ? nullptr : most.data());
-  const hid_t list = H5Pcreate(H5P_DATASET_CREATE), type = stored_type(model.type);
-  if (!chunk.empty()) H5Pset_chunk(list, axes, chunk.data());
+inline hid_t creation_list(const Model& model, const Storage& storage, hid_t type) {
+  const std::vector<hsize_t> chunk(storage.chunk.begin(), storage.chunk.end());
+  const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+  if (!chunk.empty()) H5Pset_chunk(list, static_cast<int>(model.shape.size()), chunk.data());
   if (storage.compact) H5Pset_layout(list, H5D_COMPACT);
   if (storage.shuffle) H5Pset_shuffle(list);
   if (storage.gzip > 0) H5Pset_deflate(list, static_cast<unsigned>(storage.gzip));
   if (storage.fletcher) H5Pset_fletcher32(list);
   if (!storage.fill.empty()) H5Pset_fill_value(list, type, storage.fill.data());
   if (storage.more) storage.more(list);
+  return list;
+}
+
+/// Gives the elements of rows that are never written the fill value.
+inline void fill_unwritten(Model& model, const Storage& storage) {
+  if (storage.written_rows < 0) return;
+  const auto per_row = model.bytes.size() / static_cast<std::size_t>(model.shape[0]);
+  std::vector<std::byte> fill = storage.fill;
+  fill.resize(model.width());
+  for (std::size_t at = static_cast<std::size_t>(storage.written_rows) * per_row; at < model.bytes.size();
+       at += fill.size()) {
+    std::copy(fill.begin(), fill.end(), model.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
+
+/// Writes /X. What is not written holds the fill value in the model afterwards.
+inline void write_model(const std::string& path, Model& model, const Storage& storage, const char* name = "/X") {
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+  if (storage.latest) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+  H5Pset_userblock(creation, static_cast<hsize_t>(storage.user_block));
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), type = stored_type(model.type);
+  const std::vector<hsize_t> shape(model.shape.begin(), model.shape.end()), most(shape.size(), H5S_UNLIMITED);
+  const int axes = static_cast<int>(shape.size());
+  const hid_t space = H5Screate_simple(axes, shape.data(), storage.chunk.empty() ? nullptr : most.data());
+  const hid_t list = creation_list(model, storage, type);
   const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
   ASSERT_GE(dataset, 0) << "the test cannot make its file";
+  fill_unwritten(model, storage);
   std::vector<hsize_t> start(shape.size(), 0), count = shape;
-  const auto per_row = model.bytes.size() / std::max<std::size_t>(1, static_cast<std::size_t>(model.shape[0]));
-  if (storage.written_rows >= 0) {
-    count[0] = static_cast<hsize_t>(storage.written_rows);
-    std::vector<std::byte> fill = storage.fill;
-    fill.resize(model.width());
-    for (std::size_t at = static_cast<std::size_t>(count[0]) * per_row; at < model.bytes.size(); at += fill.size()) {
-      std::copy(fill.begin(), fill.end(), model.bytes.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-  }
-  if (count[0] > 0 && !model.bytes.empty()) {
+  if (storage.written_rows >= 0) count[0] = static_cast<hsize_t>(storage.written_rows);
+  if (count[0] > 0) {
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
     const hid_t memory = H5Screate_simple(axes, count.data(), nullptr);
     ASSERT_GE(H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, model.bytes.data()), 0);
     H5Sclose(memory);
   }
   H5Dclose(dataset);
+  for (const hid_t list_id : {list, creation, access}) H5Pclose(list_id);
   H5Tclose(type);
-  H5Pclose(list);
   H5Sclose(space);
   H5Fclose(file);
-  H5Pclose(creation);
-  H5Pclose(access);
 }
 
 /// A buffer as sources want it, filled with a pattern, with a guard behind it.
