@@ -13,6 +13,8 @@ class DenseSource : public Source {
   SourceRows read(RowRange rows, std::span<std::byte> to) override;
 
  protected:
+  /// Sets SourceInfo::reader_bytes.
+  void needs_memory_a_reader(std::int64_t bytes) { info_.reader_bytes = bytes; }
   std::int64_t row_bytes() const { return row_bytes_; }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(info_.type)); }
   std::string name() const { return info_.dataset.empty() ? info_.path : info_.path + ":" + info_.dataset; }

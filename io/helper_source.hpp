@@ -24,6 +24,7 @@ class HelperSource : public DenseSource {
     std::unique_ptr<H5HelperClient> client;
     std::int64_t band = -1;  ///< of storage chunks that it read last, and may still hold decompressed
   };
+  void choose_cache(const InputPlan& plan);
   Reader start_reader() const;
   Reader take_reader(std::int64_t band);
   void give_back(Reader reader);

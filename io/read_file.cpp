@@ -63,8 +63,7 @@ void ReadFile::read(std::int64_t offset, std::span<std::byte> to, std::int64_t r
   if (got == static_cast<std::int64_t>(to.size())) return;
   throw Error(ExitCode::input,
               path_ + ": is truncated: it ends at byte " + std::to_string(offset + got) + ", in the block of row " +
-                  std::to_string(row) + ": get the whole file",
-              row);
+                  std::to_string(row) + ": get the whole file");
 }
 
 }  // namespace rowmill

@@ -22,7 +22,8 @@ class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(one_line(message)), code_(code) {}
 
-  /// An error that belongs to a row: among several ranks the one with the smallest row is reported.
+  /// An error that is decided by its row, such as the first missing value: ranks with earlier rows finish theirs, and
+  /// the error with the smallest row is reported. Other errors end all ranks at once and only name a row in words.
   Error(ExitCode code, const std::string& message, std::int64_t row) : Error(code, message) { row_ = row; }
 
   ExitCode code() const noexcept { return code_; }

@@ -56,29 +56,32 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
   plan.budget = node / std::max(1, wish.ranks_on_node);
   plan.slot_bytes = slot_bytes;
   plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
+  plan.reader_bytes = wish.reader_bytes;
   plan.fixed_bytes = resident_memory() + end_bytes(layout) + late_bytes;
 
-  const std::int64_t least = plan.fixed_bytes + plan.lane_bytes + 2 * slot_bytes;
+  const std::int64_t least = plan.fixed_bytes + plan.lane_bytes + 2 * slot_bytes + plan.reader_bytes;
   if (least > plan.budget) {
     throw Error(ExitCode::usage, "needs " + format_size(least) + " of memory a rank (" + format_size(plan.lane_bytes) +
                                      " for sums, two blocks of " + format_size(slot_bytes) + ", " +
-                                     format_size(plan.fixed_bytes) + " for the rest) and may use " +
-                                     format_size(plan.budget) +
+                                     format_size(plan.fixed_bytes + plan.reader_bytes) +
+                                     " for the rest) and may use " + format_size(plan.budget) +
                                      ": raise --memory, lower --block-rows, or start fewer ranks on a node");
   }
+  // What is left over the least goes to further lanes (each needs its sums and a block in hand), then to readers, then
+  // to blocks read ahead.
+  std::int64_t left = plan.budget - least;
+  const auto take = [&left](std::int64_t wanted, std::int64_t each) {
+    const std::int64_t count = std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
+    left -= count * each;
+    return static_cast<int>(count);
+  };
   const int processors = std::max(1, usable_processors() / std::max(1, wish.ranks_on_node));
-  const std::int64_t threads = wish.threads > 0 ? wish.threads : processors;
-  const std::int64_t left = plan.budget - plan.fixed_bytes;
-  // Each further lane needs its sums and a block in hand.
-  const std::int64_t fitting =
-      1 + (left - plan.lane_bytes - 2 * slot_bytes) / std::max<std::int64_t>(1, plan.lane_bytes + slot_bytes);
-  plan.lanes = static_cast<int>(
-      std::clamp<std::int64_t>(std::min(threads, fitting), 1, std::max<std::int64_t>(1, blocks_of_rank)));
-  const std::int64_t wanted = plan.lanes + std::max(1, wish.prefetch);
-  const std::int64_t slots = (left - plan.lanes * plan.lane_bytes) / std::max<std::int64_t>(1, slot_bytes);
-  plan.slots = static_cast<int>(
-      std::clamp<std::int64_t>(std::min(slots, wanted), 2, std::max<std::int64_t>(2, blocks_of_rank + 1)));
-  plan.io_threads = wish.io_threads > 0 ? wish.io_threads : plan.lanes;
+  const std::int64_t threads = std::min<std::int64_t>(wish.threads > 0 ? wish.threads : processors, blocks_of_rank);
+  plan.lanes = 1 + take(threads - 1, plan.lane_bytes + slot_bytes);
+  const std::int64_t readers = wish.io_threads > 0 ? wish.io_threads : plan.lanes;
+  plan.io_threads = 1 + take(std::min(readers, blocks_of_rank) - 1, plan.reader_bytes);
+  const std::int64_t slots = std::min<std::int64_t>(plan.lanes + std::max(1, wish.prefetch), blocks_of_rank + 1);
+  plan.slots = 1 + plan.lanes + take(slots - 1 - plan.lanes, slot_bytes);
   return plan;
 }
 

@@ -82,7 +82,7 @@ class Run {
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
     report_.memory =
-        plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch, options_.io_threads},
+        plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch, options_.io_threads, info.reader_bytes},
                     layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
     lanes_ =
         std::make_unique<Lanes>(std::move(layout), *backend_, *ops_,
@@ -116,6 +116,7 @@ class Run {
         sources_, grid_, shard_, *backend_,
         PipelineOptions{.slots = report_.memory.slots,
                         .io_threads = report_.memory.io_threads,
+                        .consumers_read = report_.memory.reader_bytes == 0,
                         .cores = std::max(1, usable_processors() / world_.local_size())});
   }
 

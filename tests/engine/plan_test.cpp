@@ -61,7 +61,7 @@ TEST(MemoryPlan, ThatFits_StaysWithinTheBudget) {
   const PartialLayout layout = layout_of(100'000);
   const std::int64_t budget = resident_memory() + (256 << 20);
   for (const std::int64_t slot : {1 << 16, 1 << 20, 1 << 23, 1 << 25}) {
-    const MemoryPlan plan = plan_memory({budget, 1, 8, 64, 0}, layout, slot, 1'000'000);
+    const MemoryPlan plan = plan_memory({budget, 1, 8, 64, 0, 0}, layout, slot, 1'000'000);
     EXPECT_LE(plan.expected(), budget) << slot;
     EXPECT_GE(plan.slots, 2);
     EXPECT_GE(plan.lanes, 1);
@@ -71,18 +71,18 @@ TEST(MemoryPlan, ThatFits_StaysWithinTheBudget) {
 TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
   const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
   const std::int64_t tight = resident_memory() + 196'000'000;
-  EXPECT_EQ(plan_memory({tight, 1, 8, 4, 0}, layout, 1 << 20, 1000).lanes, 3);
-  EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0}, layout, 1 << 20, 1000).lanes, 8);
+  EXPECT_EQ(plan_memory({tight, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 3);
+  EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 8);
 }
 
 TEST(MemoryPlan, IsSharedByTheRanksOfANode) {
   const PartialLayout layout = layout_of(10);
-  EXPECT_EQ(plan_memory({8LL << 30, 4, 1, 4, 0}, layout, 1 << 20, 1000).budget, 2LL << 30);
+  EXPECT_EQ(plan_memory({8LL << 30, 4, 1, 4, 0, 0}, layout, 1 << 20, 1000).budget, 2LL << 30);
 }
 
 TEST(MemoryPlan, ThatDoesNotFit_NamesTheNeed) {
   try {
-    plan_memory({1 << 20, 1, 1, 4, 0}, layout_of(1'000'000), 1 << 26, 1000);
+    plan_memory({1 << 20, 1, 1, 4, 0, 0}, layout_of(1'000'000), 1 << 26, 1000);
     FAIL() << "was planned";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
@@ -90,8 +90,17 @@ TEST(MemoryPlan, ThatDoesNotFit_NamesTheNeed) {
   }
 }
 
+TEST(MemoryPlan, OfReadersThatTakeMemory_TakesFewerOfThem) {
+  const std::int64_t budget = resident_memory() + (100 << 20);
+  const MemoryPlan plan = plan_memory({budget, 1, 2, 4, 8, 20 << 20}, layout_of(10), 1 << 20, 1000);
+  EXPECT_LE(plan.expected(), budget);
+  EXPECT_EQ(plan.lanes, 2);
+  EXPECT_EQ(plan.io_threads, 4);
+  EXPECT_GE(plan.slots, 3);
+}
+
 TEST(MemoryPlan, OfARankWithoutBlocks_IsStillAPlan) {
-  const MemoryPlan plan = plan_memory({8LL << 30, 1, 4, 4, 0}, layout_of(10), 1 << 20, 0);
+  const MemoryPlan plan = plan_memory({8LL << 30, 1, 4, 4, 0, 0}, layout_of(10), 1 << 20, 0);
   EXPECT_EQ(plan.lanes, 1);
   EXPECT_EQ(plan.slots, 2);
 }

@@ -24,7 +24,8 @@ class Truncation : public ::testing::Test {
 
   void expect_truncated(const Error& e) {
     EXPECT_EQ(e.code(), ExitCode::input);
-    EXPECT_TRUE(e.row().has_value());
+    EXPECT_FALSE(e.row().has_value()) << "ranks with earlier rows would go on";
+    EXPECT_NE(std::string(e.what()).find("block of row"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("truncated"), std::string::npos) << e.what();
   }
 
@@ -90,7 +91,7 @@ TEST_F(Truncation, OfNothing_ADamagedStorageChunkIsAnInputErrorWithItsRows) {
   const PoisonedBuffer buffer(source->bytes_for({50, 10}));
   const Error e = error_of([&] { source->read({50, 10}, buffer.span()); });
   EXPECT_EQ(e.code(), ExitCode::input);
-  EXPECT_EQ(e.row(), 50);
+  EXPECT_FALSE(e.row().has_value()) << "ranks with earlier rows would go on";
   EXPECT_NE(std::string(e.what()).find("Fletcher32"), std::string::npos) << e.what();
   EXPECT_NE(std::string(e.what()).find("rows 50 to 59"), std::string::npos) << e.what();
 }
