@@ -61,9 +61,8 @@ std::int64_t ReadFile::read_some(std::int64_t offset, std::span<std::byte> to) c
 void ReadFile::read(std::int64_t offset, std::span<std::byte> to, std::int64_t row) const {
   const std::int64_t got = read_some(offset, to);
   if (got == static_cast<std::int64_t>(to.size())) return;
-  throw Error(ExitCode::input,
-              path_ + ": is truncated: it ends at byte " + std::to_string(offset + got) + ", in the block of row " +
-                  std::to_string(row) + ": get the whole file");
+  throw Error(ExitCode::input, path_ + ": is truncated: it ends at byte " + std::to_string(offset + got) +
+                                   ", in the block of row " + std::to_string(row) + ": get the whole file");
 }
 
 }  // namespace rowmill

@@ -27,9 +27,9 @@ struct SourceInfo {
   std::string way;      ///< how it is read: "pread", "storage chunks by pread", "H5Dread in the helper"
   std::int64_t file_bytes = 0, modified_ns = 0;  ///< modified_ns: since the epoch
   std::vector<std::string> column_names;         ///< empty if there are none
-  std::int64_t reader_bytes = 0;  ///< memory that each thread reading at the same time takes besides its buffer
-  bool has_planted = false;                      ///< the file holds the answers that `rowmill generate` plants
-  std::vector<std::string> warnings;             ///< each is said once, by rank 0
+  std::int64_t reader_bytes = 0;      ///< memory that each thread reading at the same time takes besides its buffer
+  bool has_planted = false;           ///< the file holds the answers that `rowmill generate` plants
+  std::vector<std::string> warnings;  ///< each is said once, by rank 0
 };
 
 /// Rows as they lie in the buffer that `Source::read` filled.

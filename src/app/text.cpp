@@ -27,7 +27,9 @@ std::string grouped(std::int64_t value) {
 
 std::string column_name(const RunReport& report, std::size_t column) {
   const auto& names = report.source.column_names;
-  return column < names.size() ? names[column] : std::to_string(column);
+  if (column < names.size()) return names[column];
+  return std::to_string(column < report.chosen_columns.size() ? report.chosen_columns[column]
+                                                              : static_cast<std::int64_t>(column));
 }
 
 using TableRows = std::vector<std::vector<std::string>>;
@@ -171,6 +173,7 @@ std::string result_json(const CommandLine& line, const RunReport& report) {
              {"bytes", report.pipeline.bytes},
              {"read_seconds", report.pipeline.read_seconds},
              {"wait_seconds", report.pipeline.wait_seconds}}}};
+  if (!report.chosen_columns.empty()) all["chosen_columns"] = report.chosen_columns;
   if (!report.source.column_names.empty()) all["column_names"] = report.source.column_names;
   for (const auto& [name, value] : report.result.attributes()) {
     if (!name.starts_with("precision")) continue;

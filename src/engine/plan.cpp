@@ -63,15 +63,16 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
   if (least > plan.budget) {
     throw Error(ExitCode::usage, "needs " + format_size(least) + " of memory a rank (" + format_size(plan.lane_bytes) +
                                      " for sums, two blocks of " + format_size(slot_bytes) + ", " +
-                                     format_size(plan.fixed_bytes + plan.reader_bytes) +
-                                     " for the rest) and may use " + format_size(plan.budget) +
+                                     format_size(plan.fixed_bytes + plan.reader_bytes) + " for the rest) and may use " +
+                                     format_size(plan.budget) +
                                      ": raise --memory, lower --block-rows, or start fewer ranks on a node");
   }
   // What is left over the least goes to further lanes (each needs its sums and a block in hand), then to readers, then
   // to blocks read ahead.
   std::int64_t left = plan.budget - least;
   const auto take = [&left](std::int64_t wanted, std::int64_t each) {
-    const std::int64_t count = std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
+    const std::int64_t count =
+        std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
     left -= count * each;
     return static_cast<int>(count);
   };

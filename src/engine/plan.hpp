@@ -26,18 +26,20 @@ struct MemoryPlan {
   int io_threads = 1;
   std::int64_t slot_bytes = 0;
   std::int64_t reader_bytes = 0;  ///< of one reading thread, besides slots
-  std::int64_t lane_bytes = 0;   ///< a lane's partial and scratch
-  std::int64_t fixed_bytes = 0;  ///< the program itself, the combined partial, the result
-  std::int64_t budget = 0;       ///< of this rank
-  std::int64_t expected() const { return fixed_bytes + lanes * lane_bytes + slots * slot_bytes + io_threads * reader_bytes; }
+  std::int64_t lane_bytes = 0;    ///< a lane's partial and scratch
+  std::int64_t fixed_bytes = 0;   ///< the program itself, the combined partial, the result
+  std::int64_t budget = 0;        ///< of this rank
+  std::int64_t expected() const {
+    return fixed_bytes + lanes * lane_bytes + slots * slot_bytes + io_threads * reader_bytes;
+  }
 };
 
 struct MemoryWish {
   std::int64_t node_bytes = 0;  ///< --memory; 0: a quarter of what is free
   int ranks_on_node = 1;
-  int threads = 0;     ///< --threads; 0: the processors of the node, dealt among its ranks
-  int prefetch = 4;    ///< blocks read ahead
-  int io_threads = 0;  ///< 0: as many as lanes
+  int threads = 0;                ///< --threads; 0: the processors of the node, dealt among its ranks
+  int prefetch = 4;               ///< blocks read ahead
+  int io_threads = 0;             ///< 0: as many as lanes
   std::int64_t reader_bytes = 0;  ///< SourceInfo::reader_bytes
 };
 

@@ -81,9 +81,9 @@ class Run {
     PartialLayout layout = Lanes::extended(job_->layout(*ops_));
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
-    report_.memory =
-        plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch, options_.io_threads, info.reader_bytes},
-                    layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
+    report_.memory = plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch,
+                                  options_.io_threads, info.reader_bytes},
+                                 layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
     lanes_ =
         std::make_unique<Lanes>(std::move(layout), *backend_, *ops_,
                                 Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
@@ -168,6 +168,7 @@ class Run {
     if (ranks_.rank() != 0) return;
     for (const std::string& warning : source_->info().warnings) warn(warning);
     report_.source = source_->info();
+    report_.chosen_columns = options_.columns;
     report_.blocks = grid_.count();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     report_.staging_memory = backend_->staging_memory().high_water;

@@ -47,6 +47,7 @@ struct RunReport {
   ExitCode exit_code = ExitCode::ok;
   SourceInfo source;
   JobInput input;
+  std::vector<std::int64_t> chosen_columns;  ///< of the source, as --columns gave them; empty: all
   ResultSink result;
   std::vector<std::string> warnings;
   std::int64_t block_rows = 0, blocks = 0, bytes_read = 0;

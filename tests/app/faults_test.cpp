@@ -44,7 +44,7 @@ class Faults : public testing::Test {
         rowmill({"generate", folder_ / "x.h5", "--shape", "60000x700", "--type", "float64", "--rank", "1"}, 0, 120);
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return {"gram", folder_ / "x.h5:/X", "-o", folder_ / "out.h5", "--threads",
-            "1",    "--block-rows",      "1", "--timeout",        "5s"};
+            "1",    "--block-rows",      "1",  "--timeout",        "5s"};
   }
 
   /// Sends the signal to one rank once all four are there and have begun to mill.
