@@ -44,6 +44,7 @@ class PeerFailed : public Error {
 struct Verdict {
   bool failed = false;                     ///< some rank has failed: end, and go to agree()
   std::optional<std::int64_t> before_row;  ///< set if the failure belongs to a row: blocks that begin before it go on
+  bool stop = false;                       ///< some rank asked all to stop at the next block
 };
 
 /// The outcome that all ranks agree on.
@@ -82,6 +83,10 @@ class Communicator {
   /// Tells all ranks, at once and without waiting. agree() must follow on every rank. Of several failures announced on
   /// one rank the one that precedes the others counts.
   virtual void announce(const Failure& failure) = 0;
+
+  /// Asks all ranks, at once and without waiting, to stop at the next block. poll() says so everywhere until the next
+  /// agreement. Not a failure: transfers go on.
+  virtual void request_stop() = 0;
 
   /// Collective: do all ranks go on? If any failed, all get the same answer: the failure with the smallest row,
   /// failures without a row before those with one, then the lowest rank. Waits for late ranks as poll does. A failure

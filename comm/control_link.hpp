@@ -19,6 +19,7 @@ struct ControlMessage {
   std::int64_t epoch = 0;     ///< agreements that the sender has behind it; failures belong to the agreement after them
   std::int32_t agreeing = 0;  ///< status: waits in agree
   std::int32_t leaving = 0;   ///< status: waits in leave. verdict: some rank does
+  std::int32_t stop = 0;      ///< status: this rank asks all to stop. verdict: some rank does
   std::int32_t failed = 0, code = 0, has_row = 0;    ///< status: this rank's failure. verdict: the worst so far
   std::int32_t outcome_code = 0, outcome_rank = -1;  ///< verdict: of the last agreement; rank -1: all well
   std::int32_t some_left = 0, all_left = 0;          ///< verdict: in the last agreement

@@ -94,13 +94,14 @@ void ControlPlane::take_verdict(const ControlMessage& message) {
 void ControlPlane::count_states() {
   if (!is_hub()) return;
   ControlMessage next = verdict_;
-  next.failed = next.leaving = 0;
+  next.failed = next.leaving = next.stop = 0;
   bool all_agree = true;
   for (const ControlMessage& state : states_) {
     // States of ranks that have not heard of the last agreement yet speak of what is settled.
     const bool current = state.epoch == mine().epoch;
     all_agree = all_agree && current && state.agreeing != 0;
     if (!current) continue;
+    next.stop |= state.stop;
     if (state.leaving != 0) {
       next.transfers = next.leaving != 0 ? std::min(next.transfers, state.transfers) : state.transfers;
       next.leaving = 1;
@@ -111,7 +112,8 @@ void ControlPlane::count_states() {
       next.row = state.row;
     }
   }
-  if (worse(next, verdict_) || next.leaving != verdict_.leaving || next.transfers != verdict_.transfers) {
+  if (worse(next, verdict_) || next.stop != verdict_.stop || next.leaving != verdict_.leaving ||
+      next.transfers != verdict_.transfers) {
     changed_ = true;
   }
   verdict_ = next;
@@ -198,15 +200,23 @@ void ControlPlane::report_silence(int silent, Clock::duration silence) {
 Verdict ControlPlane::verdict() const {
   ControlMessage worst = mine();
   if (worse(verdict_, worst)) worst = verdict_;
-  if (worst.failed == 0) return {};
-  if (worst.has_row == 0) return {true, std::nullopt};
-  return {true, worst.row};
+  const bool stop = mine().stop != 0 || verdict_.stop != 0;
+  if (worst.failed == 0) return {false, std::nullopt, stop};
+  if (worst.has_row == 0) return {true, std::nullopt, stop};
+  return {true, worst.row, stop};
 }
 
 void ControlPlane::announce(const Failure& failure) {
   if (failure_ && !precedes(failure, *failure_)) return;
   failure_ = failure;
   set_failure(mine(), failure);
+  changed_ = true;
+  count_states();
+  work();
+}
+
+void ControlPlane::request_stop() {
+  mine().stop = 1;
   changed_ = true;
   count_states();
   work();

@@ -45,6 +45,7 @@ class ControlPlane {
   }
 
   void announce(const Failure& failure);
+  void request_stop();
 
   /// Collective. The rank with the failure that counts finds its message in the result.
   Agreement agree(const std::optional<Failure>& mine);

@@ -97,6 +97,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   void announce(const Failure& failure) override { control_.announce(failure); }
+  void request_stop() override { control_.request_stop(); }
 
   Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) override {
     control_.set_heartbeat(heartbeat);

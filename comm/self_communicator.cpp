@@ -26,16 +26,19 @@ class SelfCommunicator final : public Communicator {
   }
 
   Verdict poll(const Heartbeat& /*mine*/) override {
-    if (!failure_) return {};
-    return {true, failure_->row};
+    if (!failure_) return {false, std::nullopt, stop_};
+    return {true, failure_->row, stop_};
   }
 
   void announce(const Failure& failure) override {
     if (!failure_ || precedes(failure, *failure_)) failure_ = failure;
   }
 
+  void request_stop() override { stop_ = true; }
+
   Agreement agree(const std::optional<Failure>& mine, const Heartbeat& /*heartbeat*/) override {
     if (mine) announce(*mine);
+    stop_ = false;
     const std::optional<Failure> failure = std::exchange(failure_, std::nullopt);
     if (!failure) return {};
     return {false, failure->code, 0, failure->message};
@@ -47,6 +50,7 @@ class SelfCommunicator final : public Communicator {
   }
 
   std::optional<Failure> failure_;
+  bool stop_ = false;
 };
 
 }  // namespace

@@ -106,12 +106,23 @@ int run_command(const CommandLine& line, World& world) {
   return run_job(line, world);
 }
 
-int main_of_rank(int argc, char** argv) {
-  Parsed parsed = parse_command_line(argc, argv);
-  if (!parsed.line) {
+/// Help, version, or a mistake. Mistakes of many ranks are agreed on: a launcher ends all ranks when the first ends
+/// with an error, and the one that is to say why might be among them.
+int say(const Parsed& parsed, int argc, char** argv) {
+  if (parsed.exit_code == 0 || !launched_by_mpi()) {
     if (speaks_before_mpi()) std::fputs(parsed.text.c_str(), parsed.exit_code == 0 ? stdout : stderr);
     return parsed.exit_code;
   }
+  World world(argc, argv, std::chrono::minutes(1));
+  const Failure mine{static_cast<ExitCode>(parsed.exit_code), std::nullopt, parsed.text};
+  const Agreement agreement = world.communicator().agree(mine, {Heartbeat::Stage::starting});
+  std::fputs(agreement.message.c_str(), stderr);
+  return static_cast<int>(agreement.code);
+}
+
+int main_of_rank(int argc, char** argv) {
+  Parsed parsed = parse_command_line(argc, argv);
+  if (!parsed.line) return say(parsed, argc, argv);
   const CommandLine line = std::move(*parsed.line);
   start_log(line.log_level, 0, 1);
   try {

@@ -125,18 +125,19 @@ class Run {
     BlockPipeline& pipeline = *pipeline_;
     const ProgressStyle style = ranks_.rank() == 0 ? progress_style(options_.progress) : ProgressStyle::none;
     Progress progress(style, pass, static_cast<std::int64_t>(shard_.size()), report_.memory.slot_bytes);
-    std::optional<Verdict> failed;
+    bool failed = false, stopped = false;
     const auto watch = [&] {
       const std::int64_t block = pipeline.last_block();
       const Verdict verdict = ranks_.poll({Stage::milling, block});
-      if (verdict.failed) {
-        failed = verdict;
-        pipeline.stop_before(verdict.before_row.value_or(0));
-      }
+      failed = failed || verdict.failed;
+      stopped = stopped || verdict.stop;
+      if (verdict.failed) pipeline.stop_before(verdict.before_row.value_or(0));
+      if (verdict.stop) pipeline.stop_before(0);
       if (block >= 0) progress.update(block - shard_.front());
     };
     lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
     if (failed) throw PeerFailed();
+    if (stopped) throw Error(ExitCode::failed, "stopped on request");
     report_.pipeline = pipeline.stats();
   }
 

@@ -87,6 +87,17 @@ TEST_F(Agree, AnAnnouncedFailureWithoutRow_TellsEveryPollToEndAtOnce) {
   expect_failure(comm().agree(std::nullopt, beat), size() - 1, ExitCode::failed);
 }
 
+TEST_F(Agree, ARequestToStop_ReachesEveryPollAndEndsWithTheAgreement) {
+  for (int asking = 0; asking < size(); ++asking) {
+    if (rank() == asking) comm().request_stop();
+    EXPECT_TRUE(poll_until([](const Verdict& verdict) { return verdict.stop && !verdict.failed; }));
+    EXPECT_EQ(sum_of_ones(), size()) << "a request to stop is no failure";
+    EXPECT_TRUE(comm().agree(std::nullopt, beat).ok);
+    EXPECT_FALSE(comm().poll(beat).stop);
+    EXPECT_EQ(sum_of_ones(), size());  // nobody asks again before all have looked
+  }
+}
+
 TEST_F(Agree, WhileOthersReduce_FreesThemAndTheCommunicatorWorksOn) {
   for (int failing = 0; failing < size(); ++failing) {
     if (rank() == failing) {
