@@ -55,7 +55,7 @@ void HelperSource::choose_cache(const InputPlan& plan) {
   std::int64_t band_bytes = 0;
   if (__builtin_mul_overflow(chunk_rows, row_bytes(), &band_bytes)) return;
   band_bytes += band_bytes / 4;
-  if (band_bytes > limits.memory_bytes / 2) return;
+  if (band_bytes > limits_.memory_bytes / 2) return;
   cache_bytes_ = std::max(cache_bytes_, band_bytes);
   cache_slots_ = std::clamp<std::int64_t>(8 * chunks_of_band(plan) + 1, 521, 1000003);
 }
