@@ -45,6 +45,27 @@ TEST(Program, Stats_OfAnHdf5File_WritesAResultThatTellsWhereItCameFrom) {
        {"rowmill_version", "command", "inputs", "missing", "precision", "backend", "devices", "started"}) {
     EXPECT_FALSE(test::read_attribute(folder / "out.h5", name).empty()) << name;
   }
+  const auto number = [&](const char* name) { return test::read_number_attribute(folder / "out.h5", name); };
+  EXPECT_EQ(number("rows"), 1000);
+  EXPECT_EQ(number("columns"), 3);
+  EXPECT_EQ(number("world_size"), 1);
+  EXPECT_EQ(number("bytes_read"), 12000) << "each byte once";
+  EXPECT_EQ(number("precision_measured_error"), 0);
+  EXPECT_GT(number("precision_bound"), 0);
+  EXPECT_LT(number("precision_bound"), 1e-11);
+  EXPECT_GT(number("seconds"), 0);
+}
+
+TEST(Program, Cov_InFp32_TellsItsBoundAndAnErrorBelowIt) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(5000, 16));
+  ASSERT_EQ(rowmill({"cov", folder / "x.h5:/X", "-o", folder / "out.h5"}).exit_code, 0);
+  EXPECT_EQ(test::read_attribute(folder / "out.h5", "precision"), "fp32");
+  const double bound = test::read_number_attribute(folder / "out.h5", "precision_bound");
+  const double measured = test::read_number_attribute(folder / "out.h5", "precision_measured_error");
+  EXPECT_GT(measured, 0);
+  EXPECT_LT(measured, bound);
+  EXPECT_LT(bound, 3e-4);
 }
 
 TEST(Program, Json_IsOneObjectOnStdout) {

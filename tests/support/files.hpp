@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -165,6 +166,21 @@ inline std::string read_attribute(const std::string& path, const std::string& na
   }
   H5Fclose(file);
   return text;
+}
+
+/// A root attribute that is a number; NaN if it is not there.
+inline double read_number_attribute(const std::string& path, const std::string& name) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  double value = std::numeric_limits<double>::quiet_NaN();
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (file < 0) return value;
+  const hid_t attribute = H5Aopen(file, name.c_str(), H5P_DEFAULT);
+  if (attribute >= 0) {
+    if (H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) < 0) value = std::numeric_limits<double>::quiet_NaN();
+    H5Aclose(attribute);
+  }
+  H5Fclose(file);
+  return value;
 }
 
 inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
