@@ -133,7 +133,7 @@ class Run {
       stopped = stopped || verdict.stop;
       if (verdict.failed) pipeline.stop_before(verdict.before_row.value_or(0));
       if (verdict.stop) pipeline.stop_before(0);
-      if (block >= 0) progress.update(block - shard_.front());
+      progress.update(pipeline.stats().blocks);
     };
     lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
     if (failed) throw PeerFailed();

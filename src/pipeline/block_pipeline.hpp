@@ -49,10 +49,10 @@ class Lease {
 
 class BlockPipeline {
  public:
-  /// Sources (of the same number of rows: check_aligned) and backend must outlive the pipeline. The shard's ids ascend;
-  /// std::invalid_argument if they do not or are not of the grid. Memory for the slots, slot_bytes() each, is taken
-  /// here: if there is not enough for all, fewer slots and a warning; if not for one, what the backend throws. Reading
-  /// begins at once.
+  /// Sources (of the same number of rows: check_aligned) and backend must outlive the pipeline. The shard's ids may
+  /// come in any order; std::invalid_argument if one is not of the grid. Memory for the slots, slot_bytes() each, is
+  /// taken here: if there is not enough for all, fewer slots and a warning; if not for one, what the backend throws.
+  /// Reading begins at once.
   BlockPipeline(SourceSet sources, const BlockGrid& grid, Shard shard, Backend& backend, PipelineOptions options);
   BlockPipeline(const BlockPipeline&) = delete;
   BlockPipeline& operator=(const BlockPipeline&) = delete;
@@ -72,8 +72,8 @@ class BlockPipeline {
   /// Thread safe.
   std::optional<Lease> next(Queue consumer);
 
-  /// No block that begins at or after `row` is given out from now on. Smaller rows win; 0 stops at once. Wakes
-  /// everyone.
+  /// No block that begins at or after `row` is given out from now on, nor any block behind such a one in the shard's
+  /// order. Smaller rows win; 0 stops at once. Wakes everyone.
   void stop_before(std::int64_t row);
 
   /// The last block in the shard's order that was given out; -1 if none.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -19,9 +18,9 @@ double seconds_since(Clock::time_point start) {
 
 Shard checked(Shard shard, const BlockGrid& grid, const PipelineOptions& options) {
   if (options.slots < 1 || options.io_threads < 1) throw std::invalid_argument("a pipeline without slots or readers");
-  const bool ascends = std::adjacent_find(shard.begin(), shard.end(), std::greater_equal<>()) == shard.end();
-  if (!ascends || (!shard.empty() && (shard.front() < grid.first_id() || shard.back() >= grid.end_id()))) {
-    throw std::invalid_argument("a shard whose blocks do not ascend or are not of the grid");
+  const auto outside = [&grid](std::int64_t id) { return id < grid.first_id() || id >= grid.end_id(); };
+  if (std::any_of(shard.begin(), shard.end(), outside)) {
+    throw std::invalid_argument("a shard with a block that is not of the grid");
   }
   return shard;
 }
@@ -253,8 +252,8 @@ void BlockPipeline::Impl::fail(std::int64_t position) {
 }
 
 void BlockPipeline::Impl::stop_before(std::int64_t row) {
-  const auto begins_before = [this](std::int64_t id, std::int64_t limit) { return grid_.range(id).first < limit; };
-  const auto stop = std::lower_bound(shard_.begin(), shard_.end(), row, begins_before) - shard_.begin();
+  const auto begins_behind = [this, row](std::int64_t id) { return grid_.range(id).first >= row; };
+  const auto stop = std::find_if(shard_.begin(), shard_.end(), begins_behind) - shard_.begin();
   const Lock lock(mutex_);
   end_ = std::min<std::int64_t>(end_, stop);
   consumers_wake_.notify_all();

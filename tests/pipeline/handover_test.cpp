@@ -220,11 +220,29 @@ TEST(BlockPipeline, Stats_CountBlocksAndTheBytesOfAllSources) {
   EXPECT_GT(pipeline.stats().read_seconds, 0);
 }
 
-TEST(BlockPipeline, OfAShardThatDoesNotAscendOrIsNotOfTheGrid_IsRefused) {
+TEST(BlockPipeline, OfAShuffledShard_GivesItsBlocksInThatOrder) {
+  PipelineData data(40, 2, 1);
+  const BlockGrid grid({0, 40}, 4);
+  for (const bool unified : {true, false}) {
+    const auto backend = unified ? make_host_backend() : make_async_host_backend();
+    const Queue queue = backend->make_queue();
+    const Shard shard = {7, 2, 9, 0, 5, 3};
+    BlockPipeline pipeline(data.sources(), grid, shard, *backend, {.slots = 3, .io_threads = 2});
+    Shard given;
+    while (std::optional<Lease> lease = pipeline.next(queue)) {
+      given.push_back(lease->block().id);
+      EXPECT_EQ(lease->block().range, grid.range(given.back()));
+      if (given.size() == 4) pipeline.stop_before(20);  // block 5 begins there
+    }
+    EXPECT_EQ(given, (Shard{7, 2, 9, 0}));
+  }
+}
+
+TEST(BlockPipeline, OfAShardWithABlockOutsideTheGrid_IsRefused) {
   PipelineData data(20, 2, 1);
   const auto backend = make_host_backend();
   const BlockGrid grid({4, 16}, 4);  // blocks 1 to 4
-  for (const Shard& shard : {Shard{2, 1}, Shard{1, 1}, Shard{0, 1}, Shard{4, 5}}) {
+  for (const Shard& shard : {Shard{0, 1}, Shard{4, 5}, Shard{2, -1, 3}}) {
     EXPECT_THROW(BlockPipeline(data.sources(), grid, shard, *backend, {}), std::invalid_argument);
   }
   EXPECT_THROW(BlockPipeline(data.sources(), grid, {1}, *backend, {.slots = 0}), std::invalid_argument);
