@@ -17,6 +17,9 @@ class Agree : public CommTest {
   static std::string message_of(int of) { return "rank " + std::to_string(of) + " cannot"; }
   Failure failure(ExitCode code, std::optional<std::int64_t> row = {}) const { return {code, row, message_of(rank())}; }
 
+  /// All ranks have left the transfers before: the next round's failure is not taken for one of this round.
+  void settle() { EXPECT_TRUE(comm().agree(std::nullopt, beat).ok); }
+
   std::int64_t sum_of_ones() {
     std::int64_t one = 1;
     comm().reduce(backend, &one, 1, ElementKind::i64, Combine::sum, queue);
@@ -110,6 +113,7 @@ TEST_F(Agree, WhileOthersReduce_FreesThemAndTheCommunicatorWorksOn) {
     }
     expect_failure(comm().agree(std::nullopt, beat), failing, ExitCode::input);
     EXPECT_EQ(sum_of_ones(), size()) << "after the failure of rank " << failing;
+    settle();
   }
 }
 
@@ -122,6 +126,7 @@ TEST_F(Agree, WhileOthersWaitForItsBroadcast_FreesThem) {
     const auto mine = rank() == failing ? std::optional(failure(ExitCode::failed)) : std::nullopt;
     expect_failure(comm().agree(mine, beat), failing, ExitCode::failed);
     comm().broadcast(bytes, failing);
+    settle();
   }
 }
 
