@@ -64,6 +64,7 @@ Planted planted_in(const CommandLine& line, const RunReport& report) {
 
 int run_job(const CommandLine& line, World& world) {
   const RunReport report = run(line.run, world);
+  if (!report.error.empty()) spdlog::error(report.error);
   if (report.exit_code == ExitCode::ok && world.rank() == 0) {
     const std::string text =
         line.json ? result_json(line, report) : result_table(line, report, planted_in(line, report));
