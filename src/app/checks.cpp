@@ -35,8 +35,14 @@ std::string short_text(double value) {
 }  // namespace
 
 CLI::Validator whole_number_within(std::int64_t low, std::int64_t high) {
-  const std::string range = high == kNoLimit ? "of " + std::to_string(low) + " or more"
-                                             : "from " + std::to_string(low) + " to " + std::to_string(high);
+  const std::string least = std::to_string(low), most = std::to_string(high);
+  std::string range("of "), shown("NONNEGATIVE");
+  if (high == kNoLimit) {
+    range.append(least).append(" or more");
+  } else {
+    range.assign("from ").append(least).append(" to ").append(most);
+    shown.assign("INT in [").append(least).append(" - ").append(most).append("]");
+  }
   const auto check = [=](std::string& text) {
     std::int64_t value = 0;
     if (!read_all(text, value) || value < low || value > high)
@@ -44,8 +50,7 @@ CLI::Validator whole_number_within(std::int64_t low, std::int64_t high) {
     text = std::to_string(value);  // a leading 0 would mean octal to CLI11
     return std::string();
   };
-  return CLI::Validator(
-      check, high == kNoLimit ? "NONNEGATIVE" : "INT in [" + std::to_string(low) + " - " + std::to_string(high) + "]");
+  return CLI::Validator(check, shown);
 }
 
 CLI::Validator unsigned_number() {

@@ -235,5 +235,41 @@ TEST(Program, ADiskThatIsFull_LeavesNothingAtTheOutput) {
   EXPECT_EQ(files, 0);
 }
 
+TEST(Program, ADiskThatIsFull_LeavesNothingOfGeneratedStorageChunks) {
+  for (const int ranks : {0, 2}) {
+    Folder folder;
+    const std::string mount = "mount -t tmpfs -o size=64k none " + folder.path();
+    if (geteuid() != 0 || system((mount + " 2>/dev/null").c_str()) != 0)
+      GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+    const Outcome outcome = rowmill({"generate", folder / "g.h5", "--shape", "100000x10", "--chunk", "100x10"}, ranks);
+    const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
+    EXPECT_EQ(system(("umount " + folder.path()).c_str()), 0);
+    expect_one_line(outcome, 1, "g.h5");
+    EXPECT_EQ(files, 0);
+  }
+}
+
+TEST(Program, AResultBeyondTheLimitOnFileSizes_IsAnErrorWithoutASignal) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(400, 300));  // the covariance takes 720 kB
+  test::Command command;
+  command.words = {"sh",
+                   "-c",
+                   "ulimit -f 100; exec \"$0\" cov \"$1\" -o \"$2\"",
+                   test::program(),
+                   folder / "x.h5",
+                   folder / "out.h5"};
+  expect_one_line(test::run_program(command), 1, "out.h5");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Program, OutputThatCannotBePrinted_IsAnError) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  test::Command command;
+  command.words = {"sh", "-c", "exec \"$0\" stats \"$1\" --json >/dev/full", test::program(), folder / "x.h5"};
+  expect_one_line(test::run_program(command), 1, "standard output");
+}
+
 }  // namespace
 }  // namespace rowmill
