@@ -9,6 +9,7 @@
 #include "comm/control_plane.hpp"
 #include "comm/mpi_communicator.hpp"
 #include "comm/mpi_error.hpp"
+#include "comm/start_watch.hpp"
 #include "core/error.hpp"
 
 namespace rowmill {
@@ -67,12 +68,14 @@ bool launched_by_mpi() {
 }
 
 World::World(int& argc, char**& argv, std::chrono::milliseconds timeout) {
-  if (!mpi_is_up()) {
-    if (!launched_by_mpi()) {
-      refuse_strangers();
-      communicator_ = make_self_communicator();
-      return;
-    }
+  const bool up = mpi_is_up();
+  if (!up && !launched_by_mpi()) {
+    refuse_strangers();
+    communicator_ = make_self_communicator();
+    return;
+  }
+  const StartWatch watch(timeout);
+  if (!up) {
     start_mpi(argc, argv);
     started_mpi_ = true;
   }

@@ -14,7 +14,8 @@ class World {
  public:
   /// Starts MPI (funneled) if the environment shows a launcher (OMPI_COMM_WORLD_SIZE, PMIX_RANK, PMI_RANK), else is
   /// alone. If MPI has been started already it is used, and left running in the end. Collective over all ranks.
-  /// `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device).
+  /// `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device). If not all
+  /// ranks come up in that time, the process ends with that code and one line: MPI's start cannot be interrupted.
   World(int& argc, char**& argv, std::chrono::milliseconds timeout);
   /// One rank, whatever the environment says; MPI is left alone.
   static World single() { return World(make_self_communicator()); }

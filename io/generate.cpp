@@ -201,6 +201,11 @@ void generate_npy(const GenerateOptions& options, const PlantedModel& model) {
 
 }  // namespace
 
+void skip_hdf5_cleanup_at_exit() {
+  H5dont_atexit();
+  H5open();  // now, so that it finds no MPI in whose end it could hang its cleanup
+}
+
 void generate(const GenerateOptions& requested) {
   const GenerateOptions options = checked(requested);
   check_output_path(options.path, options.overwrite);

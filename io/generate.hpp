@@ -43,4 +43,10 @@ DType parse_generated_type(const std::string& name);
 /// make no sense, Error(failed) if it cannot be written (and nothing is left behind). Uses HDF5 in this thread.
 void generate(const GenerateOptions& options);
 
+/// To be called before MPI is started and before anything else of HDF5 runs in this process, if it is going to
+/// generate. A disk that runs full between storage chunks leaves HDF5 with a data set that it cannot close, and its
+/// cleaning up at the end of the process (or in MPI_Finalize) then crashes. With this it does not clean up; nothing
+/// needs it.
+void skip_hdf5_cleanup_at_exit();
+
 }  // namespace rowmill

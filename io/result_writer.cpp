@@ -1,5 +1,8 @@
 #include "io/result_writer.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include "core/error.hpp"
 #include "io/h5_write.hpp"
 #include "io/output_file.hpp"
@@ -29,7 +32,11 @@ void write_result(const std::string& path, const ResultSink& sink, const std::ve
   output.commit();
 }
 
-void check_output(const std::string& path, bool overwrite) {
+void check_output(const std::string& path, bool overwrite, const std::string& input) {
+  std::error_code unknown;  // what cannot be looked at is not the same file
+  if (std::filesystem::equivalent(path, input, unknown)) {
+    throw Error(ExitCode::usage, "output " + path + " is the input itself; choose another");
+  }
   check_output_path(path, overwrite);
 }
 

@@ -13,7 +13,8 @@ namespace rowmill {
 void write_result(const std::string& path, const ResultSink& sink, const std::vector<std::string>& column_names,
                   bool overwrite);
 
-/// Before a long run: can the output be made there? Throws Error(usage) naming what is in the way.
-void check_output(const std::string& path, bool overwrite);
+/// Before a long run: can the output be made there? Throws Error(usage) naming what is in the way; an output that is
+/// the `input` itself, under whatever name, is refused even with `overwrite`.
+void check_output(const std::string& path, bool overwrite, const std::string& input);
 
 }  // namespace rowmill

@@ -22,6 +22,7 @@ InputRequest request_of(const RunOptions& run) {
   request.input = run.input;
   request.format = run.format;
   request.row_axis = run.row_axis;
+  if (run.timeout.count() > 0) request.time_limit = std::min(request.time_limit, run.timeout);
   return request;
 }
 
@@ -45,9 +46,10 @@ struct Estimate {
   double seconds = 0;
   std::int64_t bytes = 0;
   std::int64_t sample_rows = 0;
+  std::string why_not;  ///< not empty: the first rows cannot be milled, and the rest of this is not set
 };
 
-std::optional<Estimate> estimate(RunOptions run, const std::string& job, const SourceInfo& info, World& alone) {
+Estimate estimate(RunOptions run, const std::string& job, const SourceInfo& info, World& alone) {
   constexpr std::int64_t sample_bytes = 32 << 20;
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, info.columns * static_cast<std::int64_t>(size_of(info.type)));
@@ -58,9 +60,9 @@ std::optional<Estimate> estimate(RunOptions run, const std::string& job, const S
   const std::int64_t rows = std::clamp<std::int64_t>(sample_bytes / row_bytes, 1, info.rows);
   run.end_row = rows;
   const RunReport report = rowmill::run(run, alone);
-  if (report.exit_code != ExitCode::ok) return std::nullopt;
-  return Estimate{report.seconds * static_cast<double>(info.rows) / static_cast<double>(rows), report.memory.expected(),
-                  rows};
+  if (report.exit_code != ExitCode::ok) return {.why_not = report.error};
+  return Estimate{
+      report.seconds * static_cast<double>(info.rows) / static_cast<double>(rows), report.memory.expected(), rows, {}};
 }
 
 json chosen_json(const SourceInfo& info) {
@@ -109,12 +111,16 @@ std::string describe_input(const CommandLine& line, World& alone) {
   all["would_mill"] = chosen_json(*chosen.info);
   for (const char* job : {"stats", "gram", "cov"}) {
     if (chosen.info->rows == 0) break;
-    const auto expected = estimate(line.run, job, *chosen.info, alone);
-    if (!expected) break;
-    text += std::string("  ") + job + ": about " + format_duration(expected->seconds) + " and " +
-            format_size(expected->bytes) + " of memory alone (from its first " + std::to_string(expected->sample_rows) +
+    const Estimate expected = estimate(line.run, job, *chosen.info, alone);
+    if (!expected.why_not.empty()) {
+      text += std::string("  ") + job + ": cannot be run: " + expected.why_not + "\n";
+      all["expected"][job] = {{"why_not", expected.why_not}};
+      continue;
+    }
+    text += std::string("  ") + job + ": about " + format_duration(expected.seconds) + " and " +
+            format_size(expected.bytes) + " of memory alone (from its first " + std::to_string(expected.sample_rows) +
             " rows)\n";
-    all["expected"][job] = {{"seconds", expected->seconds}, {"bytes", expected->bytes}};
+    all["expected"][job] = {{"seconds", expected.seconds}, {"bytes", expected.bytes}};
   }
   return line.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
 }

@@ -1,4 +1,5 @@
 // Wiring only: from the command line to a command.
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -64,6 +65,7 @@ Planted planted_in(const CommandLine& line, const RunReport& report) {
 
 int run_job(const CommandLine& line, World& world) {
   const RunReport report = run(line.run, world);
+  if (!report.error.empty()) spdlog::error(report.error);
   if (report.exit_code == ExitCode::ok && world.rank() == 0) {
     const std::string text =
         line.json ? result_json(line, report) : result_table(line, report, planted_in(line, report));
@@ -125,11 +127,16 @@ int main_of_rank(int argc, char** argv) {
   if (!parsed.line) return say(parsed, argc, argv);
   const CommandLine line = std::move(*parsed.line);
   start_log(line.log_level, 0, 1);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the sizes of files is an error of write() then, like a full disk
   try {
+    if (line.command == "generate") skip_hdf5_cleanup_at_exit();
     World world(argc, argv, line.run.timeout);
     start_log(line.log_level, world.rank(), world.size());
     const int exit_code = run_command(line, world);
-    std::fflush(stdout);  // launchers end all ranks when the first ends with an error
+    // before the World ends: launchers end all ranks when the first ends with an error
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw Error(ExitCode::failed, "standard output cannot be written: what was to be printed is lost");
+    }
     return exit_code;
   } catch (const Error& error) {
     spdlog::error(error.what());

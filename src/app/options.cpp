@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
+#include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "app/checks.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/open.hpp"
@@ -16,6 +18,10 @@
 namespace rowmill {
 
 namespace {
+
+/// Ranks beat some times a second: below this, live ones are called silent, and each by the other.
+constexpr std::chrono::seconds shortest_timeout{1};
+constexpr double largest = std::numeric_limits<double>::max();
 
 constexpr const char* overview =
     R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
@@ -38,50 +44,6 @@ Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input cannot be use
 struct Words {
   std::string rows, columns, memory = "0", timeout = "10m", shape, type = "float32", chunk, dataset;
 };
-
-std::int64_t whole_number(const std::string& text, const std::string& what) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
-    throw Error(ExitCode::usage, what + ": '" + text + "' is not a whole number");
-  }
-  return value;
-}
-
-/// "A:B", "A:", ":B" → first and end (not included).
-std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos)
-    throw Error(ExitCode::usage, what + " takes A:B, first row and the row behind the last");
-  const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
-  std::optional<std::int64_t> end;
-  if (!to.empty()) end = whole_number(to, what);
-  return {from.empty() ? 0 : whole_number(from, what), end};
-}
-
-/// "0,3,5:9" → 0 3 5 6 7 8.
-std::vector<std::int64_t> column_list(const std::string& text) {
-  std::vector<std::int64_t> columns;
-  for (const std::string& piece : CLI::detail::split(text, ',')) {
-    if (piece.find(':') == std::string::npos) {
-      columns.push_back(whole_number(piece, "--columns"));
-      continue;
-    }
-    const auto [first, end] = half_open(piece, "--columns");
-    if (!end || *end <= first || *end - first > 10'000'000) {
-      throw Error(ExitCode::usage, "--columns: '" + piece + "' is not a range A:B with A < B");
-    }
-    for (std::int64_t j = first; j < *end; ++j) columns.push_back(j);
-  }
-  return columns;
-}
-
-/// "100000x64" → {100000, 64}.
-std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text, const std::string& what) {
-  const std::size_t cross = text.find('x');
-  if (cross == std::string::npos) throw Error(ExitCode::usage, what + " takes ROWSxCOLUMNS, as in 100000x64");
-  return {whole_number(text.substr(0, cross), what), whole_number(text.substr(cross + 1), what)};
-}
 
 std::string environment_name(const std::string& option) {
   std::string name = "ROWMILL_";
@@ -107,22 +69,25 @@ void add_input(CLI::App& app, CommandLine& line) {
   RunOptions& run = line.run;
   app.add_option("INPUT", run.input, "FILE or FILE:/DATASET")->required();
   add(app, "format", run.format, "auto, hdf5 or npy")->check(CLI::IsMember({"auto", "hdf5", "npy"}));
-  add(app, "row-axis", run.row_axis, "the axis that is rows; the others are columns")->check(CLI::Range(0, 31));
+  add(app, "row-axis", run.row_axis, "the axis that is rows; the others are columns")
+      ->transform(whole_number_within(0, 31));
 }
 
 void add_output(CLI::App& app, std::string& output, bool& overwrite) {
-  app.add_option("-o,--output", output, "the file to write")->envname("ROWMILL_OUTPUT");
+  app.add_option("-o,--output", output, "the file to write")->check(not_empty())->envname("ROWMILL_OUTPUT");
   app.add_flag("--overwrite", overwrite, "replace the output if it exists")->envname("ROWMILL_OVERWRITE");
 }
 
 void add_running(CLI::App& app, RunOptions& run, Words& words) {
   add(app, "backend", run.backend, "where to compute: auto or host")->check(CLI::IsMember({"auto", "host"}));
   add(app, "memory", words.memory, "of a node, shared by its ranks, as in 8GiB; 0: a quarter of what is free");
-  add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")->check(CLI::NonNegativeNumber);
-  add(app, "prefetch", run.prefetch, "blocks to read ahead")->check(CLI::Range(1, 4096));
-  add(app, "io-threads", run.io_threads, "reading threads of a rank; 0: as --threads")->check(CLI::Range(0, 1024));
+  add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")
+      ->transform(whole_number_within(0, std::numeric_limits<std::int64_t>::max()));
+  add(app, "prefetch", run.prefetch, "blocks to read ahead")->transform(whole_number_within(1, 4096));
+  add(app, "io-threads", run.io_threads, "reading threads of a rank; 0: as --threads")
+      ->transform(whole_number_within(0, 1024));
   add(app, "threads", run.threads, "computing threads of a rank; 0: the node's processors dealt among its ranks")
-      ->check(CLI::Range(0, 4096));
+      ->transform(whole_number_within(0, 4096));
   add(app, "timeout", words.timeout, "how long a rank may be silent, as in 30s or 5m; 0: for ever");
   add(app, "progress", run.progress, "auto, bar, log or none")->check(CLI::IsMember({"auto", "bar", "log", "none"}));
 }
@@ -131,15 +96,16 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   RunOptions& run = line.run;
   add_input(app, line);
   add_output(app, run.output, run.overwrite);
-  add(app, "rows", words.rows, "only the rows A:B (B not included)");
-  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9");
-  if (run.job != "gram") add(app, "ddof", run.ddof, "divide by rows minus this")->check(CLI::Range(0, 1 << 30));
+  add(app, "rows", words.rows, "only the rows A:B (B not included)")->check(not_empty());
+  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9")->check(not_empty());
+  if (run.job != "gram")
+    add(app, "ddof", run.ddof, "divide by rows minus this")->transform(whole_number_within(0, 1 << 30));
   add(app, "missing", run.missing,
       run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
       ->check(CLI::IsMember({"error", "propagate"}));
   add(app, "precision", run.precision, "of products inside a block: auto, fp64 or fp32")
       ->check(CLI::IsMember({"auto", "fp64", "fp32"}));
-  add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(CLI::PositiveNumber);
+  add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(positive_number());
   add_running(app, run, words);
 }
 
@@ -152,14 +118,17 @@ void add_generate(CLI::App& app, CommandLine& line, Words& words) {
   add(app, "chunk", words.chunk, "storage chunks of ROWSxCOLUMNS; contiguous if not given");
   add(app, "filter", g.filter, "none, gzip or shuffle+gzip (needs --chunk)")
       ->check(CLI::IsMember({"none", "gzip", "shuffle+gzip"}));
-  add(app, "gzip-level", g.gzip_level, "1 to 9")->check(CLI::Range(1, 9));
-  add(app, "seed", g.seed, "the same seed gives the same values");
-  add(app, "rank", g.rank, "of the planted covariance, besides the noise")->check(CLI::Range(0, 4096));
-  add(app, "noise", g.noise, "standard deviation of the part that columns do not share")->check(CLI::NonNegativeNumber);
-  add(app, "loading", g.loading, "standard deviation of the part that columns share")->check(CLI::NonNegativeNumber);
-  add(app, "mean-offset", g.mean_offset, "planted means are normal about this");
-  add(app, "mean-spread", g.mean_spread, "standard deviation of the planted means")->check(CLI::NonNegativeNumber);
-  add(app, "missing-share", g.missing_share, "share of values that are NaN")->check(CLI::Range(0.0, 0.999));
+  add(app, "gzip-level", g.gzip_level, "1 to 9")->transform(whole_number_within(1, 9));
+  add(app, "seed", g.seed, "the same seed gives the same values")->transform(unsigned_number());
+  add(app, "rank", g.rank, "of the planted covariance, besides the noise")->transform(whole_number_within(0, 4096));
+  add(app, "noise", g.noise, "standard deviation of the part that columns do not share")
+      ->check(number_within(0.0, largest));
+  add(app, "loading", g.loading, "standard deviation of the part that columns share")
+      ->check(number_within(0.0, largest));
+  add(app, "mean-offset", g.mean_offset, "planted means are normal about this")
+      ->check(number_within(-largest, largest));
+  add(app, "mean-spread", g.mean_spread, "standard deviation of the planted means")->check(number_within(0.0, largest));
+  add(app, "missing-share", g.missing_share, "share of values that are NaN")->check(number_within(0.0, 0.999));
 }
 
 void understand_generate(GenerateOptions& g, const Words& words) {
@@ -179,6 +148,9 @@ void understand_run(RunOptions& run, const Words& words) {
   if (!words.columns.empty()) run.columns = column_list(words.columns);
   run.memory = parse_size(words.memory);
   run.timeout = parse_duration(words.timeout);
+  if (run.timeout.count() > 0 && run.timeout < shortest_timeout) {
+    throw Error(ExitCode::usage, "--timeout " + words.timeout + " is shorter than the 1s in which ranks can be heard");
+  }
 }
 
 /// Every option of the command with the value it has in the end.
@@ -194,12 +166,11 @@ std::string resolved(const std::string& command, const CLI::App& app) {
       all[name] = option->get_expected_max() == 0 ? "true" : option->results().back();
     }
   }
-  return all.dump();
+  // names of files need not be UTF-8
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> arguments) {
-  Words words;
-  line.run.job = line.command;
+void add_options(CLI::App& app, CommandLine& line, Words& words) {
   if (line.command == "generate") {
     add_generate(app, line, words);
   } else if (line.command == "info") {
@@ -209,14 +180,50 @@ void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> ar
     add_job(app, line, words);
   }
   add_general(app, line);
+}
+
+/// Is it an option of any command? One configuration file may serve all of them.
+bool is_option_of_some_command(const std::string& name) {
+  for (const char* command : {"generate", "cov"}) {
+    CommandLine line;
+    line.command = line.run.job = command;
+    Words words;
+    CLI::App app;
+    add_options(app, line, words);
+    if (app.get_option_no_throw("--" + name) != nullptr) return true;
+  }
+  return false;
+}
+
+/// CLI11 passes over what it does not know in a configuration file; a misspelt option must not be lost quietly.
+void check_config(const CLI::App& app) {
+  const CLI::Option* config = app.get_config_ptr();
+  if (config == nullptr || config->count() == 0) return;
+  const auto path = config->as<std::string>();
+  for (const CLI::ConfigItem& item : app.get_config_formatter_base()->from_file(path)) {
+    if (item.parents.empty() && is_option_of_some_command(item.name)) continue;
+    throw Error(ExitCode::usage, "--config " + path + ": there is no option '" + item.fullname() + "'");
+  }
+}
+
+void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> arguments) {
+  Words words;
+  line.run.job = line.command;
+  add_options(app, line, words);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   app.parse(std::move(arguments));
+  check_config(app);
   if (line.command == "generate") {
     understand_generate(line.generate, words);
   } else {
     understand_run(line.run, words);
   }
   line.run.command_json = resolved(line.command, app);
+}
+
+/// One line, whatever the words on the command line hold.
+Parsed mistake(const std::string& command, const Error& error) {
+  return {std::nullopt, "rowmill " + command + ": " + error.what() + "\n", static_cast<int>(error.code())};
 }
 
 }  // namespace
@@ -231,7 +238,8 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   std::vector<std::string> commands = job_names();
   commands.insert(commands.end(), {"info", "generate"});
   if (std::find(commands.begin(), commands.end(), line.command) == commands.end()) {
-    return {std::nullopt, "rowmill: there is no command '" + line.command + "'; rowmill --help lists them\n", 2};
+    const Error error(ExitCode::usage, "there is no command '" + line.command + "'; rowmill --help lists them");
+    return {std::nullopt, std::string("rowmill: ") + error.what() + "\n", 2};
   }
   CLI::App app("rowmill " + line.command, "rowmill " + line.command);
   try {
@@ -241,10 +249,9 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, std::string("rowmill ") + version + "\n", 0};
   } catch (const CLI::ParseError& error) {
-    return {std::nullopt,
-            "rowmill " + line.command + ": " + error.what() + "; see rowmill " + line.command + " --help\n", 2};
+    return mistake(line.command, Error(ExitCode::usage, error.what() + ("; see rowmill " + line.command + " --help")));
   } catch (const Error& error) {
-    return {std::nullopt, "rowmill " + line.command + ": " + error.what() + "\n", static_cast<int>(error.code())};
+    return mistake(line.command, error);
   }
   return {std::move(line), {}, 0};
 }

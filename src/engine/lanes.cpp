@@ -136,7 +136,9 @@ class Lanes::Crew {
     lanes_.backend_.wait_host(*lane.reported);
     lane.reported.reset();
     if (*lane.seen == nothing_missing) return;
-    const std::int64_t row = *lane.seen / columns, column = *lane.seen % columns;
+    const std::int64_t row = *lane.seen / columns;
+    std::int64_t column = *lane.seen % columns;
+    if (!lanes_.options_.columns.empty()) column = lanes_.options_.columns.at(static_cast<std::size_t>(column));
     throw Error(ExitCode::input,
                 lanes_.options_.input + ": the value at row " + std::to_string(row) + ", column " +
                     std::to_string(column) + " is missing (NaN); use --missing propagate, or `stats`, which skips it",

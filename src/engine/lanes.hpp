@@ -20,7 +20,8 @@ class Lanes {
     int count = 1;
     bool refuse_missing = false;  ///< stop at the first missing value
     bool look_for_inexact = false;
-    std::string input;  ///< named in messages
+    std::string input;                  ///< named in messages, with
+    std::vector<std::int64_t> columns;  ///< the numbers that its columns have in the input; empty: 0, 1, 2, …
   };
 
   /// Adds what the engine itself counts ("first_missing", "inexact") to a job's layout.

@@ -84,6 +84,11 @@ std::vector<std::byte> RankFigures::serialise() const {
 
 namespace {
 
+/// One line; bytes that are not UTF-8 (file names may hold them) become U+FFFD.
+std::string as_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 json parsed(const std::vector<std::byte>& bytes) {
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   return json::parse(text, text + bytes.size());
@@ -117,7 +122,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
   sink.attribute("command", options.command_json);
-  sink.attribute("inputs", input_as_json(options, report.source).dump());
+  sink.attribute("inputs", as_text(input_as_json(options, report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);
   sink.attribute("missing", name_of(job_options.missing));
@@ -125,7 +130,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   sink.attribute("passes", std::int64_t{report.passes});
   sink.attribute("world_size", std::int64_t{world.size()});
   sink.attribute("backend", backend);
-  sink.attribute("devices", json(devices).dump());
+  sink.attribute("devices", as_text(json(devices)));
   sink.attribute("started", report.started);
   sink.attribute("seconds", report.seconds);
   sink.attribute("bytes_read", report.bytes_read);

@@ -56,7 +56,8 @@ class Run {
     if (options_.timeout.count() > 0) request.time_limit = std::min(request.time_limit, options_.timeout);
     std::vector<std::byte> plan;
     if (ranks_.rank() == 0) {
-      if (!options_.output.empty()) check_output(options_.output, options_.overwrite);
+      if (!options_.output.empty())
+        check_output(options_.output, options_.overwrite, split_input(options_.input).first);
       plan = with_heartbeats(ranks_, {Stage::planning}, [&] { return plan_input(request); });
     }
     ranks_.broadcast(plan, 0);
@@ -87,7 +88,8 @@ class Run {
     lanes_ =
         std::make_unique<Lanes>(std::move(layout), *backend_, *ops_,
                                 Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
-                                               is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input});
+                                               is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input,
+                                               options_.columns});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
   }
@@ -237,9 +239,9 @@ RunReport run(const RunOptions& options, World& world) {
   }
   const Agreement agreement = ranks.agree(mine, {Stage::finishing});
   if (!agreement.ok) {
-    if (agreement.rank == ranks.rank()) spdlog::error(agreement.message);
     report = RunReport{};
     report.exit_code = agreement.code;
+    if (agreement.rank == ranks.rank()) report.error = agreement.message;
   }
   return report;
 }

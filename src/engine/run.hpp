@@ -42,9 +42,10 @@ struct RunOptions {
   std::string command_json = "{}";  ///< all options as resolved, for the result's attributes
 };
 
-/// What a run leaves behind, on rank 0; elsewhere only `exit_code` is set.
+/// What a run leaves behind, on rank 0; elsewhere, and after an error, only the first two are set.
 struct RunReport {
   ExitCode exit_code = ExitCode::ok;
+  std::string error;  ///< the line to say; not empty on exactly one rank of a run that failed
   SourceInfo source;
   JobInput input;
   std::vector<std::int64_t> chosen_columns;  ///< of the source, as --columns gave them; empty: all
@@ -60,7 +61,8 @@ struct RunReport {
   PipelineStats pipeline;                              ///< of rank 0
 };
 
-/// Collective. An error on any rank ends all with that error: one rank says it on stderr, all return its exit code.
+/// Collective. An error on any rank ends all with that error: all return its exit code, one
+/// rank the line to say.
 RunReport run(const RunOptions& options, World& world);
 
 }  // namespace rowmill

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "tests/support/files.hpp"
 #include "tests/support/process.hpp"
@@ -155,6 +156,50 @@ TEST(Program, MemoryThatIsTooLittle_NamesTheNeed) {
   expect_one_line(rowmill({"cov", folder / "x.h5:/X", "--memory", "1MiB"}), 2, "--memory");
 }
 
+TEST(Program, AnOutputThatIsTheInput_IsRefusedAndTheInputStays) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  const auto size = std::filesystem::file_size(folder / "x.h5");
+  for (const std::string& input : {folder / "x.h5", folder / "x.h5:/X"}) {
+    expect_one_line(rowmill({"stats", input, "-o", folder / "x.h5", "--overwrite"}), 2, "the input itself");
+  }
+  EXPECT_EQ(std::filesystem::file_size(folder / "x.h5"), size);
+  EXPECT_EQ(rowmill({"stats", folder / "x.h5:/X"}).exit_code, 0);
+}
+
+TEST(Program, NamesThatAreNotUtf8_AreRead) {
+  Folder folder;
+  const std::string name = folder / "x\xff\xfe.h5";
+  test::write_h5(name, counting(10, 2));
+  for (const char* command : {"info", "stats", "gram"}) {
+    for (const char* form : {"--log-level=warn", "--json"}) {
+      const Outcome outcome = rowmill({command, name + ":/X", form});
+      EXPECT_EQ(outcome.exit_code, 0) << command << form << outcome.err;
+      EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+    }
+  }
+  const Outcome outcome = rowmill({"stats", name, "-o", folder / "o\xff.h5"}, 2);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(test::read_attribute(folder / "o\xff.h5", "inputs").find("\xef\xbf\xbd"), std::string::npos);
+  expect_one_line(rowmill({"stats", folder / "no\xff.h5"}), 3, "No such file");
+}
+
+TEST(Program, Info_OfADamagedStorageChunk_SaysSoOnStdoutAlone) {
+  Folder folder;
+  Matrix<float> x(5000, 4);
+  std::mt19937 random(1);
+  for (float& v : x.values) v = static_cast<float>(random() % 1000);
+  test::write_h5(folder / "x.h5", x, {.chunk_rows = 5000, .chunk_columns = 4, .gzip = 4});
+  std::fstream file(folder / "x.h5", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(folder / "x.h5") / 2));
+  file << std::string(500, '\x55');
+  file.close();
+  const Outcome outcome = rowmill({"info", folder / "x.h5"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+  EXPECT_NE(outcome.out.find("cannot be run"), std::string::npos) << outcome.out;
+}
+
 TEST(Program, Info_TellsWhatWouldBeMilled) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(5000, 4), {.chunk_rows = 100, .chunk_columns = 4, .gzip = 4});
@@ -209,6 +254,42 @@ TEST(Program, ADiskThatIsFull_LeavesNothingAtTheOutput) {
   EXPECT_EQ(system(("umount " + folder.path()).c_str()), 0);
   expect_one_line(outcome, 1, "out.h5");
   EXPECT_EQ(files, 0);
+}
+
+TEST(Program, ADiskThatIsFull_LeavesNothingOfGeneratedStorageChunks) {
+  for (const int ranks : {0, 2}) {
+    Folder folder;
+    const std::string mount = "mount -t tmpfs -o size=64k none " + folder.path();
+    if (geteuid() != 0 || system((mount + " 2>/dev/null").c_str()) != 0)
+      GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+    const Outcome outcome = rowmill({"generate", folder / "g.h5", "--shape", "100000x10", "--chunk", "100x10"}, ranks);
+    const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
+    EXPECT_EQ(system(("umount " + folder.path()).c_str()), 0);
+    expect_one_line(outcome, 1, "g.h5");
+    EXPECT_EQ(files, 0);
+  }
+}
+
+TEST(Program, AResultBeyondTheLimitOnFileSizes_IsAnErrorWithoutASignal) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(400, 300));  // the covariance takes 720 kB
+  test::Command command;
+  command.words = {"sh",
+                   "-c",
+                   "ulimit -f 100; exec \"$0\" cov \"$1\" -o \"$2\"",
+                   test::program(),
+                   folder / "x.h5",
+                   folder / "out.h5"};
+  expect_one_line(test::run_program(command), 1, "out.h5");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Program, OutputThatCannotBePrinted_IsAnError) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  test::Command command;
+  command.words = {"sh", "-c", "exec \"$0\" stats \"$1\" --json >/dev/full", test::program(), folder / "x.h5"};
+  expect_one_line(test::run_program(command), 1, "standard output");
 }
 
 }  // namespace

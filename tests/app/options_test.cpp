@@ -97,6 +97,64 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
   }
 }
 
+TEST(Options, NumbersThatAreNotWhatTheyLook_AreRefusedInAShortLine) {
+  const std::vector<std::vector<const char*>> wrong = {
+      {"cov", "f.h5", "--rtol", "nan"},
+      {"cov", "f.h5", "--rtol", "inf"},
+      {"cov", "f.h5", "--rtol", "0"},
+      {"cov", "f.h5", "--block-rows", "-1"},
+      {"cov", "f.h5", "--block-rows", "9223372036854775808"},
+      {"cov", "f.h5", "--threads", "two"},
+      {"cov", "f.h5", "--prefetch", "0"},
+      {"cov", "f.h5", "--ddof", "1.5"},
+      {"cov", "f.h5", "--timeout", "1ms"},
+      {"cov", "f.h5", "--format", "a\nb"},
+      {"c\nv", "f.h5"},
+      {"generate", "x.h5", "--shape", "9x9", "--missing-share", "nan"},
+      {"generate", "x.h5", "--shape", "9x9", "--noise", "nan"},
+      {"generate", "x.h5", "--shape", "9x9", "--mean-offset", "inf"},
+      {"generate", "x.h5", "--shape", "9x9", "--seed", "-1"},
+      {"generate", "x.h5", "--shape", "9x9", "--seed", "18446744073709551616"}};
+  for (const auto& words : wrong) {
+    const Parsed parsed = parse(words);
+    EXPECT_FALSE(parsed.line) << words.back();
+    EXPECT_EQ(parsed.exit_code, 2) << words.back();
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+    EXPECT_LT(parsed.text.size(), 200U) << parsed.text;
+  }
+}
+
+TEST(Options, ThatAreEmpty_DoNotMeanTheDefault) {
+  for (const char* option : {"--output", "--rows", "--columns"}) {
+    const Parsed parsed = parse({"cov", "f.h5", option, ""});
+    EXPECT_EQ(parsed.exit_code, 2) << option;
+    EXPECT_NE(parsed.text.find("empty"), std::string::npos) << parsed.text;
+  }
+}
+
+TEST(Options, NumbersWithLeadingZeros_AreDecimal) {
+  const Parsed parsed = parse({"cov", "f.h5", "--block-rows", "010", "--threads", "08"});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  EXPECT_EQ(parsed.line->run.block_rows, 10);
+  EXPECT_EQ(parsed.line->run.threads, 8);
+}
+
+TEST(Options, OfAFile_ThatNoCommandKnows_AreRefused) {
+  test::Folder folder;
+  const std::string config = folder / "c.toml";
+  for (const char* text : {"treads = 3\n", "[cov]\nddof = 0\n", "\x89HDF\r\n\x1a\n = \xff\n"}) {
+    std::ofstream(config) << text;
+    const Parsed parsed = parse({"cov", "f.h5", "--config", config.c_str()});
+    EXPECT_EQ(parsed.exit_code, 2) << text;
+    EXPECT_NE(parsed.text.find(config), std::string::npos) << parsed.text;
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+  }
+  std::ofstream(config) << "ddof = 0\nseed = 4\nthreads = 3\n";  // one file for all commands
+  const Parsed parsed = parse({"info", "f.h5", "--config", config.c_str()});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  EXPECT_EQ(parsed.line->run.threads, 3);
+}
+
 TEST(Options, OfGenerate_AreUnderstood) {
   const Parsed parsed = parse({"generate", "x.h5:/a/b", "--shape", "1000x20", "--type", ">int16", "--chunk", "100x20",
                                "--filter", "shuffle+gzip", "--seed", "5", "--rank", "2", "--noise", "0.5"});

@@ -110,6 +110,19 @@ TEST_F(CommFault, AStoppedRankZero_IsNamedByRankOne) {
   expect_none_left("stop");
 }
 
+/// Stopped before MPI has started: only a rank that waits for the others inside MPI can tell, without knowing for whom.
+TEST_F(CommFault, ARankThatIsStoppedBeforeItStarts_EndsAllWithOneLine) {
+  for (const int stopped : {0, 2}) {
+    const Launched outcome = run("stop-at-start", stopped, 2000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 4);
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_NE(lines[0].find("not all ranks have started"), std::string::npos) << lines[0];
+    expect_none_left("stop-at-start");
+  }
+}
+
 TEST_F(CommFault, AHangingRank_IsNamedByRankZero) {
   const Launched outcome = run("hang", 3, 2000);
   EXPECT_TRUE(outcome.ended);

@@ -51,6 +51,8 @@ int run(int argc, char** argv) {
   const std::string scenario = argv[1];
   const int rank = std::atoi(argv[2]);
   const milliseconds timeout(std::atoi(argv[3]));
+  const char* launched_as = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (scenario == "stop-at-start" && launched_as != nullptr && std::atoi(launched_as) == rank) ::raise(SIGSTOP);
   World world(argc, argv, timeout);
   Communicator& comm = world.communicator();
   std::optional<Failure> failure;

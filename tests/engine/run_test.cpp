@@ -126,9 +126,9 @@ TEST_P(EngineRun, Results_OfBothByteOrders_AreTheSameBits) {
 TEST_P(EngineRun, OneRow_WithDdofOne_IsRefusedSayingWhy) {
   Matrix<double> x(1, 3);
   const std::string path = npy(x);
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(mill("stats", path).exit_code, ExitCode::input);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("--ddof"), std::string::npos);
+  const RunReport refused = mill("stats", path);
+  EXPECT_EQ(refused.exit_code, ExitCode::input);
+  EXPECT_NE(refused.error.find("--ddof"), std::string::npos) << refused.error;
   EXPECT_EQ(mill("cov", path).exit_code, ExitCode::input);
   EXPECT_EQ(mill("gram", path).exit_code, ExitCode::ok);
 }
@@ -240,10 +240,19 @@ TEST_P(EngineRun, Cov_WithAMissingValue_NamesTheFirstOne) {
   x.at(4321, 2) = x.at(2222, 5) = x.at(2222, 6) = std::numeric_limits<float>::quiet_NaN();
   RunOptions chosen = options("cov", npy(x));
   chosen.block_rows = 50;
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(mill(chosen).exit_code, ExitCode::input);
-  const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("row 2222, column 5"), std::string::npos) << text;
+  const RunReport refused = mill(chosen);
+  EXPECT_EQ(refused.exit_code, ExitCode::input);
+  EXPECT_NE(refused.error.find("row 2222, column 5"), std::string::npos) << refused.error;
+}
+
+TEST_P(EngineRun, AMissingValue_AmongChosenColumns_IsNamedByItsColumnInTheInput) {
+  Matrix<float> x(50, 7);
+  x.at(12, 5) = std::numeric_limits<float>::quiet_NaN();
+  RunOptions chosen = options("cov", npy(x));
+  chosen.columns = {6, 5, 0};
+  const RunReport refused = mill(chosen);
+  EXPECT_EQ(refused.exit_code, ExitCode::input);
+  EXPECT_NE(refused.error.find("row 12, column 5"), std::string::npos) << refused.error;
 }
 
 TEST_P(EngineRun, Cov_WithPropagate_SpoilsOnlyItsColumn) {

@@ -205,7 +205,7 @@ TEST(CheckOutput, RefusesWhatIsInTheWay) {
   mkdir((folder / "folder").c_str(), 0755);
   mkfifo((folder / "pipe").c_str(), 0644);
   const auto refused = [&](const std::string& path, bool overwrite, const std::string& because) {
-    const Error error = error_of([&] { check_output(path, overwrite); });
+    const Error error = error_of([&] { check_output(path, overwrite, ""); });
     EXPECT_EQ(error.code(), ExitCode::usage) << path;
     EXPECT_THAT(error.what(), testing::HasSubstr(because)) << path;
   };
@@ -217,8 +217,20 @@ TEST(CheckOutput, RefusesWhatIsInTheWay) {
   refused(folder / "file/r.h5", true, "is not a folder");
   refused(folder / "", false, "names no file");
   refused("", false, "names no file");
-  EXPECT_NO_THROW(check_output(folder / "file", true));
-  EXPECT_NO_THROW(check_output(folder / "new.h5", false));
+  EXPECT_NO_THROW(check_output(folder / "file", true, folder / "other"));
+  EXPECT_NO_THROW(check_output(folder / "new.h5", false, ""));
+}
+
+TEST(CheckOutput, RefusesTheInputItself_UnderAnyName) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "input") << "x";
+  ASSERT_EQ(symlink("input", (folder / "symbolic").c_str()), 0);
+  ASSERT_EQ(link((folder / "input").c_str(), (folder / "hard").c_str()), 0);
+  for (const char* name : {"input", "./input", "symbolic", "hard"}) {
+    const Error error = error_of([&] { check_output(folder / name, true, folder / "input"); });
+    EXPECT_EQ(error.code(), ExitCode::usage) << name;
+    EXPECT_THAT(error.what(), testing::HasSubstr("the input itself")) << name;
+  }
 }
 
 TEST(CheckOutput, RefusesAFolderThatCannotBeWritten) {
@@ -227,7 +239,7 @@ TEST(CheckOutput, RefusesAFolderThatCannotBeWritten) {
   if (!disk.mounted()) {  // not root, for whom permissions count
     ASSERT_EQ(chmod(folder.path().c_str(), 0500), 0);
   }
-  const Error error = error_of([&] { check_output(folder / "r.h5", false); });
+  const Error error = error_of([&] { check_output(folder / "r.h5", false, ""); });
   EXPECT_EQ(error.code(), ExitCode::usage);
   EXPECT_THAT(error.what(), testing::HasSubstr(folder.path().string()));
   chmod(folder.path().c_str(), 0700);

@@ -1,0 +1,138 @@
+#include "app/checks.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include "core/error.hpp"
+
+namespace rowmill {
+
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+template <typename Number>
+bool read_all(const std::string& text, Number& value) {
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && after == end && !text.empty();
+}
+
+std::string in_quotes(const std::string& text) {
+  return std::string("'").append(text).append("'");
+}
+
+std::string short_text(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+}  // namespace
+
+CLI::Validator whole_number_within(std::int64_t low, std::int64_t high) {
+  const std::string least = std::to_string(low), most = std::to_string(high);
+  std::string range("of "), shown("NONNEGATIVE");
+  if (high == kNoLimit) {
+    range.append(least).append(" or more");
+  } else {
+    range.assign("from ").append(least).append(" to ").append(most);
+    shown.assign("INT in [").append(least).append(" - ").append(most).append("]");
+  }
+  const auto check = [=](std::string& text) {
+    std::int64_t value = 0;
+    if (!read_all(text, value) || value < low || value > high)
+      return in_quotes(text) + " is not a whole number " + range;
+    text = std::to_string(value);  // a leading 0 would mean octal to CLI11
+    return std::string();
+  };
+  return CLI::Validator(check, shown);
+}
+
+CLI::Validator unsigned_number() {
+  const auto check = [](std::string& text) {
+    std::uint64_t value = 0;
+    if (!read_all(text, value)) return in_quotes(text) + " is not a whole number from 0 to 2^64 - 1";
+    text = std::to_string(value);
+    return std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator number_within(double low, double high) {
+  const bool limited = high < std::numeric_limits<double>::max();
+  const bool any = !limited && low < 0;
+  const std::string range = any       ? ""
+                            : limited ? " from " + short_text(low) + " to " + short_text(high)
+                                      : " of " + short_text(low) + " or more";
+  const auto check = [=](std::string& text) {
+    double value = 0;
+    if (read_all(text, value) && std::isfinite(value) && value >= low && value <= high) return std::string();
+    return in_quotes(text) + " is not a finite number" + range;
+  };
+  return CLI::Validator(check, any       ? ""
+                               : limited ? "in [" + short_text(low) + " - " + short_text(high) + "]"
+                                         : "NONNEGATIVE");
+}
+
+CLI::Validator positive_number() {
+  const auto check = [](std::string& text) {
+    double value = 0;
+    if (read_all(text, value) && std::isfinite(value) && value > 0) return std::string();
+    return in_quotes(text) + " is not a finite number above 0";
+  };
+  return CLI::Validator(check, "POSITIVE");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator([](std::string& text) { return std::string(text.empty() ? "is empty; leave it out" : ""); },
+                        "");
+}
+
+namespace {
+
+std::int64_t whole_number(const std::string& text, const std::string& what) {
+  std::int64_t value = 0;
+  if (!read_all(text, value)) throw Error(ExitCode::usage, what + ": " + in_quotes(text) + " is not a whole number");
+  return value;
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos)
+    throw Error(ExitCode::usage, what + " takes A:B, first row and the row behind the last");
+  const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
+  std::optional<std::int64_t> end;
+  if (!to.empty()) end = whole_number(to, what);
+  return {from.empty() ? 0 : whole_number(from, what), end};
+}
+
+std::vector<std::int64_t> column_list(const std::string& text) {
+  std::vector<std::int64_t> columns;
+  for (const std::string& piece : CLI::detail::split(text, ',')) {
+    if (piece.find(':') == std::string::npos) {
+      columns.push_back(whole_number(piece, "--columns"));
+      continue;
+    }
+    const auto [first, end] = half_open(piece, "--columns");
+    if (!end || *end <= first || *end - first > 10'000'000) {
+      throw Error(ExitCode::usage, "--columns: '" + piece + "' is not a range A:B with A < B");
+    }
+    for (std::int64_t j = first; j < *end; ++j) columns.push_back(j);
+  }
+  return columns;
+}
+
+std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text, const std::string& what) {
+  const std::size_t cross = text.find('x');
+  if (cross == std::string::npos) throw Error(ExitCode::usage, what + " takes ROWSxCOLUMNS, as in 100000x64");
+  return {whole_number(text.substr(0, cross), what), whole_number(text.substr(cross + 1), what)};
+}
+
+}  // namespace rowmill

@@ -1,0 +1,37 @@
+#pragma once
+// Checks and readings of numbers and words on the command line, in the environment and in a configuration file.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rowmill {
+
+/// A whole decimal number, low to high (both included), for Option::transform, since a leading 0 is taken away. Text
+/// that does not fit the type is refused, not clipped.
+CLI::Validator whole_number_within(std::int64_t low, std::int64_t high);
+
+/// A whole decimal number of 64 bits without sign.
+CLI::Validator unsigned_number();
+
+/// A finite number, low to high (both included): neither NaN nor an infinity.
+CLI::Validator number_within(double low, double high);
+
+/// A finite number above 0.
+CLI::Validator positive_number();
+
+/// Text of at least one character: an empty shell variable must not quietly mean the default.
+CLI::Validator not_empty();
+
+/// "A:B", "A:", ":B" → first and end (not included). Like the next two: `what` is the option; throws Error(usage).
+std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what);
+
+/// "0,3,5:9" → 0 3 5 6 7 8.
+std::vector<std::int64_t> column_list(const std::string& text);
+
+/// "100000x64" → {100000, 64}.
+std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text, const std::string& what);
+
+}  // namespace rowmill
