@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
-
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -32,6 +32,9 @@ class H5HelperClient {
   struct Answer;
   /// Sends a request and waits for its answer; an answer {"error": …} is thrown.
   Answer ask(const nlohmann::json& request, const std::string& tail);
+
+  /// What failures begin with from now on.
+  void talk_about(std::string subject) { subject_ = std::move(subject); }
 
   std::span<const std::byte> shared() const { return shared_; }
   pid_t process() const { return process_; }

@@ -76,36 +76,11 @@ void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
   }
 }
 
-}  // namespace
-
-std::string helper_of(const InputRequest& request) {
-  return request.helper.empty() ? find_helper("rowmill-h5-helper") : request.helper;
-}
-
-InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::string& dataset) {
-  InputPlan plan;
-  plan.path = file.path();
-  plan.dataset = dataset.starts_with('/') ? dataset : "/" + dataset;
-  plan.format = "hdf5";
-  plan.row_axis = request.row_axis;
-  plan.file_bytes = file.bytes();
-  plan.modified_ns = file.modified_ns();
-  H5HelperClient helper(helper_of(request), plan.name(), limits_of(request), 0);
-  const auto answer = helper.ask({{"op", "plan"}, {"axis", request.row_axis}}, file.path() + '\0' + plan.dataset);
-  trust_nothing(plan.name(), [&] { take_plan(answer, plan); });
-  check_plan(plan, request.memory_limit);
-  if (!plan.chunk.empty() && plan.chunk.size() != plan.shape.size()) {
-    throw Error(ExitCode::input, plan.name() + ": its storage chunks make no sense: the file is damaged");
-  }
-  return plan;
-}
-
-FileListing list_h5(const InputRequest& request, const ReadFile& file) {
+FileListing list_by(H5HelperClient& helper, const ReadFile& file) {
   FileListing listing;
   listing.path = file.path();
   listing.format = "hdf5";
   listing.bytes = file.bytes();
-  H5HelperClient helper(helper_of(request), file.path(), limits_of(request), 0);
   const auto answer = helper.ask({{"op", "list"}}, file.path());
   trust_nothing(file.path(), [&] {
     for (const auto& entry : answer.json.at("datasets")) {
@@ -123,6 +98,38 @@ FileListing list_h5(const InputRequest& request, const ReadFile& file) {
   std::sort(listing.datasets.begin(), listing.datasets.end(),
             [](const DatasetLine& a, const DatasetLine& b) { return a.path < b.path; });
   return listing;
+}
+
+}  // namespace
+
+std::string helper_of(const InputRequest& request) {
+  return request.helper.empty() ? find_helper("rowmill-h5-helper") : request.helper;
+}
+
+FileListing list_h5(const InputRequest& request, const ReadFile& file) {
+  H5HelperClient helper(helper_of(request), file.path(), limits_of(request), 0);
+  return list_by(helper, file);
+}
+
+InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::string& dataset) {
+  InputPlan plan;
+  plan.path = file.path();
+  // one helper for both questions: starting it takes longer than its answers
+  H5HelperClient helper(helper_of(request), file.path(), limits_of(request), 0);
+  const std::string name = dataset.empty() ? choose_dataset(list_by(helper, file)) : dataset;
+  plan.dataset = name.starts_with('/') ? name : "/" + name;
+  helper.talk_about(plan.name());
+  plan.format = "hdf5";
+  plan.row_axis = request.row_axis;
+  plan.file_bytes = file.bytes();
+  plan.modified_ns = file.modified_ns();
+  const auto answer = helper.ask({{"op", "plan"}, {"axis", request.row_axis}}, file.path() + '\0' + plan.dataset);
+  trust_nothing(plan.name(), [&] { take_plan(answer, plan); });
+  check_plan(plan, request.memory_limit);
+  if (!plan.chunk.empty() && plan.chunk.size() != plan.shape.size()) {
+    throw Error(ExitCode::input, plan.name() + ": its storage chunks make no sense: the file is damaged");
+  }
+  return plan;
 }
 
 std::string choose_dataset(const FileListing& listing) {

@@ -9,7 +9,7 @@
 
 namespace rowmill {
 
-/// `dataset` must be named. Throws Error(input).
+/// An empty `dataset` is the one that choose_dataset() chooses. Throws Error(input), and as choose_dataset().
 InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::string& dataset);
 
 /// Every data set. Throws Error(input).

@@ -73,7 +73,7 @@ std::vector<std::byte> plan_input(const InputRequest& request) {
     }
     return serialise(plan_npy(file, request.row_axis, request.memory_limit));
   }
-  return serialise(plan_h5(request, file, dataset.empty() ? choose_dataset(list_h5(request, file)) : dataset));
+  return serialise(plan_h5(request, file, dataset));
 }
 
 std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request) {

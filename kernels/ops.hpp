@@ -45,6 +45,10 @@ class Ops {
   /// integer has no exact double.
   virtual void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inexact, Queue queue) = 0;
 
+  /// The first half of inspect() for a block whose cross_product is `packed`: the diagonal is NaN where a column has a
+  /// missing value (and almost never else), and only then is the block looked over.
+  virtual void inspect_product(const Block& block, const double* packed, std::int64_t* first_missing, Queue queue) = 0;
+
   virtual void column_moments(const Block& block, ColumnMap map, ColumnMoments out, Queue queue) = 0;
 
   /// For each column the finite stored value that is nearest to target (the smaller of two), or 0 if there is none.

@@ -129,7 +129,7 @@ class Server {
   PlanAnswer open(const Request& request) {
     const std::size_t zero = request.tail.find('\0');
     if (zero == std::string::npos) throw std::runtime_error("not a request");
-    open_path(request.tail.substr(0, zero));
+    if (file_ < 0) open_path(request.tail.substr(0, zero));  // else it has been listed
     const ChunkCache cache{request.json.value("cache", std::int64_t{1} << 20),
                            request.json.value("slots", std::int64_t{521})};
     dataset_.emplace(file_, request.tail.substr(zero + 1), cache);

@@ -8,8 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// The cutting of core/binned.cpp, a vector of accumulators at a time. Accumulators whose top position must rise, and
-// infinities and NaN, are rare (the first blocks of a run) and take the slow way.
+// The cutting of core/binned.cpp, a vector of accumulators at a time. Infinities and NaN are rare and take
+// the slow way.
 HWY_BEFORE_NAMESPACE();
 namespace rowmill::host::HWY_NAMESPACE {
 namespace {
@@ -58,24 +58,44 @@ HWY_INLINE void add_digit(std::int64_t* acc, IntegerVector digit, IntegerVector 
   hn::StoreU(hn::Add(hn::LoadU(d, acc), hn::Sub(hn::Xor(digit, sign), sign)), d, acc);
 }
 
-/// Adds one vector, or says that it needs the slow way.
+/// Three digits moved down by so many positions; what leaves at the bottom is dropped.
+HWY_INLINE void move_down(IntegerVector by, IntegerVector* digit) {
+  const Integers d;
+  const auto none = hn::Eq(by, hn::Zero(d)), one = hn::Eq(by, hn::Set(d, 1)), two = hn::Eq(by, hn::Set(d, 2));
+  digit[0] = hn::IfThenElse(none, digit[0], hn::IfThenElse(one, digit[1], hn::IfThenElseZero(two, digit[2])));
+  digit[1] = hn::IfThenElse(none, digit[1], hn::IfThenElseZero(one, digit[2]));
+  digit[2] = hn::IfThenElseZero(none, digit[2]);
+}
+
+/// Raises accumulators to the top positions `tops` where those are higher.
+HWY_NOINLINE void raise(BinnedView acc, std::int64_t i, IntegerVector tops) {
+  const Integers d;
+  const auto old_tops = load_tops(acc.top + i), new_tops = hn::Max(old_tops, tops);
+  IntegerVector digit[3];
+  for (int k = 0; k < 3; ++k) digit[k] = hn::LoadU(d, acc.digit(k) + i);
+  move_down(hn::Sub(new_tops, old_tops), digit);
+  for (int k = 0; k < 3; ++k) hn::StoreU(digit[k], d, acc.digit(k) + i);
+  HWY_ALIGN std::int64_t raised[hn::MaxLanes(Integers())];
+  hn::Store(new_tops, d, raised);
+  for (std::size_t k = 0; k < hn::Lanes(d); ++k)
+    acc.top[i + static_cast<std::int64_t>(k)] = static_cast<std::int8_t>(raised[k]);
+}
+
+/// Adds one vector, or says that it holds infinities or NaN.
 HWY_INLINE bool add_vector(BinnedView acc, const double* values, std::int64_t i) {
   const Integers d;
-  const Cut term = cut(values + i);
-  const auto below = hn::Sub(load_tops(acc.top + i), term.top);
+  Cut term = cut(values + i);
+  if (!hn::AllTrue(d, term.finite)) return false;
+  auto below = hn::Sub(load_tops(acc.top + i), term.top);
   const auto zero = hn::Zero(d);
-  if (!hn::AllTrue(d, hn::And(term.finite, hn::Gt(below, hn::Set(d, -1))))) return false;
-  const auto same = hn::Eq(below, zero);
-  auto d0 = term.digit[0], d1 = term.digit[1], d2 = term.digit[2];
-  if (!hn::AllTrue(d, same)) {
-    const auto one = hn::Eq(below, hn::Set(d, 1)), two = hn::Eq(below, hn::Set(d, 2));
-    d0 = hn::IfThenElse(same, d0, hn::IfThenElse(one, d1, hn::IfThenElseZero(two, d2)));
-    d1 = hn::IfThenElse(same, d1, hn::IfThenElseZero(one, d2));
-    d2 = hn::IfThenElseZero(same, d2);
+  if (!hn::AllTrue(d, hn::Eq(below, zero))) {
+    if (!hn::AllTrue(d, hn::Gt(below, hn::Set(d, -1)))) {
+      raise(acc, i, term.top);
+      below = hn::Max(below, zero);
+    }
+    move_down(below, term.digit);
   }
-  add_digit(acc.digit(0) + i, d0, term.sign);
-  add_digit(acc.digit(1) + i, d1, term.sign);
-  add_digit(acc.digit(2) + i, d2, term.sign);
+  for (int k = 0; k < 3; ++k) add_digit(acc.digit(k) + i, term.digit[k], term.sign);
   return true;
 }
 

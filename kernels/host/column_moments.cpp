@@ -41,21 +41,32 @@ Cut cut_of(std::int64_t columns) {
   return {fold, tile, std::clamp(rows / tile * tile, tile, std::int64_t{4096})};
 }
 
+/// Calls body(lane, column) for the columns of a strip that begins at element `first` of a (folded) row.
+template <typename Body>
+void for_each_lane(std::int64_t first, std::int64_t width, std::int64_t columns, Body body) {
+  std::int64_t column = first % columns;
+  for (std::int64_t lane = 0; lane < width; ++lane) {
+    body(lane, column);
+    if (++column == columns) column = 0;
+  }
+}
+
 StripMap strip_map(const ColumnMap& map, std::int64_t first, std::int64_t width, std::int64_t columns) {
   StripMap result;
   result.scaled = map.scale != nullptr;
-  for (std::int64_t lane = 0; lane < strip; ++lane) {
-    const std::int64_t column = (first + std::min(lane, width - 1)) % columns;
+  for_each_lane(first, width, columns, [&](std::int64_t lane, std::int64_t column) {
     result.shift[lane] = map.shift == nullptr ? 0.0 : map.shift[column];
     result.scale[lane] = map.scale == nullptr ? 1.0 : map.scale[column];
-  }
+  });
+  std::fill(result.shift + width, result.shift + strip, result.shift[width - 1]);
+  std::fill(result.scale + width, result.scale + strip, result.scale[width - 1]);
   return result;
 }
 
-void add_strip(const StripSums& sums, std::int64_t first, std::int64_t width, std::int64_t columns,
-               const ColumnMoments& out) {
-  for (std::int64_t lane = 0; lane < width; ++lane) {
-    const std::int64_t column = (first + lane) % columns;
+/// Lane by lane, for strips that are not of 16 neighbouring columns.
+void add_lane_by_lane(const StripSums& sums, std::int64_t first, std::int64_t width, std::int64_t columns,
+                      const ColumnMoments& out) {
+  for_each_lane(first, width, columns, [&](std::int64_t lane, std::int64_t column) {
     const auto missing = static_cast<std::int64_t>(sums.missing[lane]);
     out.count[column] += sums.rows - missing;
     out.missing[column] += missing;
@@ -63,7 +74,7 @@ void add_strip(const StripSums& sums, std::int64_t first, std::int64_t width, st
     out.second[column] += sums.second[lane];
     out.min[column] = std::min(out.min[column], sums.min[lane]);
     out.max[column] = std::max(out.max[column], sums.max[lane]);
-  }
+  });
 }
 
 }  // namespace
@@ -73,6 +84,29 @@ void add_strip(const StripSums& sums, std::int64_t first, std::int64_t width, st
 HWY_BEFORE_NAMESPACE();
 namespace rowmill::host::HWY_NAMESPACE {
 namespace {
+
+void add_strip(const StripSums& sums, std::int64_t first, std::int64_t width, std::int64_t columns,
+               const ColumnMoments& out) {
+  if (width < strip || first + strip > columns) return add_lane_by_lane(sums, first, width, columns, out);
+  const Doubles d;
+  for (std::int64_t lane = 0; lane < strip; lane += hn::MaxLanes(d)) {
+    const std::int64_t column = first + lane;
+    const auto add = [&](double* to, const double* from) HWY_ATTR {
+      hn::StoreU(hn::Add(hn::LoadU(d, to + column), hn::LoadU(d, from + lane)), d, to + column);
+    };
+    add(out.sum, sums.sum);
+    add(out.second, sums.second);
+    hn::StoreU(hn::Min(hn::LoadU(d, out.min + column), hn::LoadU(d, sums.min + lane)), d, out.min + column);
+    hn::StoreU(hn::Max(hn::LoadU(d, out.max + column), hn::LoadU(d, sums.max + lane)), d, out.max + column);
+  }
+  for (std::int64_t lane = 0; lane < strip; ++lane) out.count[first + lane] += sums.rows;
+  if (!sums.any_missing) return;
+  for (std::int64_t lane = 0; lane < strip; ++lane) {
+    const auto missing = static_cast<std::int64_t>(sums.missing[lane]);
+    out.count[first + lane] -= missing;
+    out.missing[first + lane] += missing;
+  }
+}
 
 /// rows × width elements as they lie, width a multiple of 16; element j of a row belongs to column j % columns.
 template <typename T>

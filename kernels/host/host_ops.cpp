@@ -16,6 +16,10 @@ class HostOps final : public Ops {
     backend_.submit(queue, [=] { host::inspect(block, first_missing, inexact); });
   }
 
+  void inspect_product(const Block& block, const double* packed, std::int64_t* first_missing, Queue queue) override {
+    backend_.submit(queue, [=] { host::inspect_product(block, packed, first_missing); });
+  }
+
   void column_moments(const Block& block, ColumnMap map, ColumnMoments out, Queue queue) override {
     backend_.submit(queue, [=] { host::column_moments(block, map, out); });
   }

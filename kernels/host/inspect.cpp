@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -183,6 +184,13 @@ void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inex
   if (block.missing) special = std::min(special, first_masked(*block.missing));
   if (special == nothing_missing) return;
   *first_missing = std::min(*first_missing, block.range.first * column_count(block.x) + special);
+}
+
+void inspect_product(const Block& block, const double* packed, std::int64_t* first_missing) {
+  std::int64_t inexact = 0;
+  for (std::int64_t i = 0, at = 0; i < column_count(block.x); ++i, at += i + 1) {
+    if (std::isnan(packed[at])) return inspect(block, first_missing, &inexact);
+  }
 }
 
 }  // namespace rowmill::host

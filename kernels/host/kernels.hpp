@@ -11,6 +11,7 @@
 namespace rowmill::host {
 
 void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inexact);
+void inspect_product(const Block& block, const double* packed, std::int64_t* first_missing);
 void column_moments(const Block& block, ColumnMap map, ColumnMoments out);
 void nearest_values(const Block& block, const double* targets, double* out);
 

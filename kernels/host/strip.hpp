@@ -12,6 +12,7 @@ constexpr std::int64_t strip = 16;
 struct StripSums {
   double sum[strip] = {}, second[strip] = {}, missing[strip] = {}, min[strip], max[strip];
   std::int64_t rows = 0;
+  bool any_missing = false;  ///< else `missing` is zeros
 
   StripSums() {
     std::fill_n(min, strip, std::numeric_limits<double>::infinity());

@@ -101,10 +101,8 @@ class Lanes::Crew {
       if (&lane == lanes_.lanes_.front().get()) lease = std::exchange(first_, std::nullopt);
       while (lease || (lease = pipeline_.next(lane.queue))) {
         const Block& block = lease->block();
-        if (lanes_.options_.refuse_missing || lanes_.options_.look_for_inexact) {
-          lanes_.ops_.inspect(block, lane.view.i64("first_missing"), lane.view.i64("inexact"), lane.queue);
-        }
         job_.accumulate(block, lane.view, lanes_.ops_, lane.queue);
+        look_over(block, lane);
         const std::int64_t columns = column_count(block.x);
         lease.reset();
         if (lanes_.options_.refuse_missing) {
@@ -123,6 +121,16 @@ class Lanes::Crew {
     const std::lock_guard lock(mutex_);
     --active_;
     finished_.notify_one();
+  }
+
+  void look_over(const Block& block, Lane& lane) {
+    const auto& [count, refuse_missing, look_for_inexact, input] = lanes_.options_;
+    const double* const product = job_.block_product(lane.view);
+    if (product != nullptr && refuse_missing && !look_for_inexact) {
+      lanes_.ops_.inspect_product(block, product, lane.view.i64("first_missing"), lane.queue);
+    } else if (refuse_missing || look_for_inexact) {
+      lanes_.ops_.inspect(block, lane.view.i64("first_missing"), lane.view.i64("inexact"), lane.queue);
+    }
   }
 
   void report(Lane& lane) {

@@ -38,6 +38,8 @@ class CovJob final : public Job {
     accumulate_cross(block, column_map(lane), options_.precision, lane, ops, queue);
   }
 
+  const double* block_product(PartialView lane) const override { return lane.f64("block_product"); }
+
   Next finish(HostPartial& global, State& state, ResultSink& sink) override {
     Moments m = finish_moments(global, state, options_.ddof);
     if (improve_shift(m, spread_limit(), state)) return Next::pass_again;

@@ -27,6 +27,8 @@ class GramJob final : public Job {
     accumulate_cross(block, {}, options_.precision, lane, ops, queue);
   }
 
+  const double* block_product(PartialView lane) const override { return lane.f64("block_product"); }
+
   Next finish(HostPartial& global, State& state, ResultSink& sink) override {
     const std::vector<double> packed = global.sums("product");
     const std::int64_t columns = input_.columns;

@@ -67,6 +67,10 @@ class Job {
   /// Local and asynchronous; called by several lanes at once, each with its own partial.
   virtual void accumulate(const Block& block, PartialView lane, Ops& ops, Queue queue) const = 0;
 
+  /// After accumulate: where the block's cross_product lies in the lane, if it was made; it tells cheaply whether
+  /// values are missing.
+  virtual const double* block_product(PartialView) const { return nullptr; }
+
   /// Rank 0, after the combine: results into the sink, or what the next pass needs into the state.
   virtual Next finish(HostPartial& global, State& state, ResultSink& sink) = 0;
 };

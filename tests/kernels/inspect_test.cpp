@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "kernels/host/kernels.hpp"
 #include "kernels/host/reference.hpp"
@@ -48,6 +49,31 @@ TEST(Inspect, KeepsWhatWasThereIfItIsSmaller) {
   first = 17;
   host::inspect(data.block(), &first, &inexact);
   EXPECT_EQ(first, 17);
+}
+
+TEST(Inspect, AfterTheProduct_FindsTheSameAsInspect) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  int found = 0;
+  for (int round = 0; round < 200; ++round) {
+    BlockShape shape = test::random_shape(random);
+    shape.nan_share = random() % 2 == 0 ? 0.001 : 0;
+    const RandomBlock data(shape, random);
+    const Precision precision = random() % 2 == 0 ? Precision::fp32 : Precision::fp64;
+    const std::int64_t columns = column_count(data.block().x);
+    std::vector<std::byte> scratch(host::cross_product_scratch(columns, precision));
+    std::vector<double> packed(static_cast<std::size_t>(columns * (columns + 1) / 2));
+    std::int64_t expected = nothing_missing, expected_inexact = 0;
+    host::reference_inspect(data.block(), &expected, &expected_inexact);
+    test::for_each_target([&](const std::string&) {
+      std::int64_t first = nothing_missing;
+      host::cross_product(data.block(), {}, precision, scratch.data(), packed.data());
+      host::inspect_product(data.block(), packed.data(), &first);
+      ASSERT_EQ(first, expected) << test::describe(shape) << " seed " << seed;
+    });
+    found += expected != nothing_missing ? 1 : 0;
+  }
+  EXPECT_GT(found, 30) << "the data did not test much";
 }
 
 TEST(Inspect, InfinitiesAreNotMissing) {
