@@ -124,7 +124,7 @@ class Lanes::Crew {
   }
 
   void look_over(const Block& block, Lane& lane) {
-    const auto& [count, refuse_missing, look_for_inexact, input] = lanes_.options_;
+    const bool refuse_missing = lanes_.options_.refuse_missing, look_for_inexact = lanes_.options_.look_for_inexact;
     const double* const product = job_.block_product(lane.view);
     if (product != nullptr && refuse_missing && !look_for_inexact) {
       lanes_.ops_.inspect_product(block, product, lane.view.i64("first_missing"), lane.queue);

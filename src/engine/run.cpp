@@ -85,11 +85,10 @@ class Run {
     report_.memory = plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch,
                                   options_.io_threads, info.reader_bytes},
                                  layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
-    lanes_ =
-        std::make_unique<Lanes>(std::move(layout), *backend_, *ops_,
-                                Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
-                                               is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input,
-                                               options_.columns});
+    lanes_ = std::make_unique<Lanes>(
+        std::move(layout), *backend_, *ops_,
+        Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
+                       is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input, options_.columns});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
   }
