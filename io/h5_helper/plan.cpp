@@ -113,6 +113,23 @@ void choose_way(hid_t file, const OpenedDataset& dataset, int axis, PlanAnswer& 
   if (list_chunks(dataset, chunk_shape(dataset), answer.chunks)) json["way"] = "chunks";
 }
 
+/// Elements that virtual sources are mapped to; those that lie under several count for each.
+hssize_t mapped_elements(hid_t creation) {
+  std::size_t mappings = 0;
+  must(H5Pget_virtual_count(creation, &mappings), "virtual sources");
+  hssize_t elements = 0;
+  for (std::size_t k = 0; k < mappings; ++k) {
+    const Id space(H5Pget_virtual_vspace(creation, k), H5Sclose, "virtual sources");
+    elements += H5Sget_select_npoints(space);
+  }
+  return elements;
+}
+
+hssize_t elements_of(const OpenedDataset& dataset) {
+  const Id space(H5Dget_space(dataset.id()), H5Sclose, "shape");
+  return H5Sget_simple_extent_npoints(space);
+}
+
 void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filters, nlohmann::json& warnings) {
   for (const Filter& filter : filters) {
     if (filter.id == H5Z_FILTER_SCALEOFFSET && is_floating(dataset.element().type.dtype)) {
@@ -125,7 +142,7 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
   if (leaves_buffer(dataset) && status != H5D_SPACE_STATUS_ALLOCATED) {
     warnings.push_back("parts that were never written have no fill value: they are read as 0");
   }
-  if (dataset.layout() == H5D_VIRTUAL)
+  if (dataset.layout() == H5D_VIRTUAL && mapped_elements(dataset.creation()) < elements_of(dataset))
     warnings.push_back("parts that no virtual source is mapped to hold the fill value");
 }
 

@@ -30,14 +30,15 @@ InputRequest request_of(const RunOptions& run) {
 struct Chosen {
   std::optional<SourceInfo> info;
   std::string why_not;
+  ExitCode code = ExitCode::ok;
 };
 
 Chosen choose(const RunOptions& run) {
   try {
     const InputRequest request = request_of(run);
-    return {make_source(plan_input(request), request)->info(), {}};
+    return {make_source(plan_input(request), request)->info(), {}, ExitCode::ok};
   } catch (const Error& error) {
-    return {std::nullopt, error.what()};
+    return {std::nullopt, error.what(), error.code()};
   }
 }
 
@@ -57,6 +58,7 @@ Estimate estimate(RunOptions run, const std::string& job, const SourceInfo& info
   run.ddof = 0;
   run.missing = "propagate";
   run.progress = "none";
+  run.quiet = true;
   const std::int64_t rows = std::clamp<std::int64_t>(sample_bytes / row_bytes, 1, info.rows);
   run.end_row = rows;
   const RunReport report = rowmill::run(run, alone);
@@ -101,6 +103,7 @@ std::string describe_input(const CommandLine& line, World& alone) {
   std::string text =
       listing.path + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" + format_table(rows);
   for (const std::string& note : listing.notes) text += note + "\n";
+  if (!chosen.info && !split_input(line.run.input).second.empty()) throw Error(chosen.code, chosen.why_not);
   if (!chosen.info) {
     text += "\nnothing would be milled: " + chosen.why_not + "\n";
     all["would_mill"] = nullptr;

@@ -96,7 +96,7 @@ int run_command(const CommandLine& line, World& world) {
   if (line.command == "generate") {
     return run_on_first_rank(world, [&] {
       generate(line.generate);
-      return "wrote " + line.generate.path + "\n";
+      return wrote_text(line);
     });
   }
   if (line.command == "info") {

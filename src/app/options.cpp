@@ -103,9 +103,11 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   add(app, "missing", run.missing,
       run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
       ->check(CLI::IsMember({"error", "propagate"}));
-  add(app, "precision", run.precision, "of products inside a block: auto, fp64 or fp32")
-      ->check(CLI::IsMember({"auto", "fp64", "fp32"}));
-  add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(positive_number());
+  if (run.job != "stats") {  // which works in fp64 throughout
+    add(app, "precision", run.precision, "of products inside a block: auto, fp64 or fp32")
+        ->check(CLI::IsMember({"auto", "fp64", "fp32"}));
+    add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(positive_number());
+  }
   add_running(app, run, words);
 }
 
@@ -160,10 +162,13 @@ std::string resolved(const std::string& command, const CLI::App& app) {
     std::string name = option->get_lnames().empty() ? option->get_name() : option->get_lnames().front();
     if (name == "help" || name == "version" || name == "config") continue;
     if (name == "INPUT") name = "input";
-    if (option->count() == 0) {
-      all[name] = option->get_expected_max() == 0 ? "false" : option->get_default_str();
+    const bool flag = option->get_expected_max() == 0, given = option->count() > 0;
+    if (flag) {
+      all[name] = given;
     } else {
-      all[name] = option->get_expected_max() == 0 ? "true" : option->results().back();
+      const std::string text = given ? option->results().back() : option->get_default_str();
+      const auto number = nlohmann::json::parse(text, nullptr, false);
+      all[name] = name != "input" && number.is_number() ? number : nlohmann::json(text);
     }
   }
   // names of files need not be UTF-8

@@ -98,9 +98,18 @@ json numbers(const ResultDataset& dataset) {
 }  // namespace
 
 std::string format_number(double value) {
+  if (std::isnan(value)) return "nan";  // never "-nan"
   char text[40];
   std::snprintf(text, sizeof text, "%.7g", value);
   return text;
+}
+
+std::string wrote_text(const CommandLine& line) {
+  const GenerateOptions& g = line.generate;
+  if (!line.json) return "wrote " + g.path + "\n";
+  const json all{{"command", "generate"}, {"output", g.path},         {"dataset", g.dataset}, {"rows", g.rows},
+                 {"columns", g.columns},  {"dtype", name_of(g.type)}, {"seed", g.seed}};
+  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 std::string format_table(const TableRows& rows) {

@@ -22,6 +22,9 @@ std::string result_json(const CommandLine& line, const RunReport& report);
 /// Columns of text, right-aligned but for the first, two spaces apart.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
+/// What `generate` says of the file that it wrote.
+std::string wrote_text(const CommandLine& line);
+
 /// A number as people read it: seven significant digits.
 std::string format_number(double value);
 

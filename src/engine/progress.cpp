@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "core/error.hpp"
-#include "core/log.hpp"
 #include "core/units.hpp"
 
 namespace rowmill {
@@ -52,7 +51,7 @@ void Progress::update(std::int64_t blocks_done) {
     std::fflush(stderr);
     next_ = now + milliseconds(200);
   } else {
-    spdlog::info(line);
+    std::fprintf(stderr, "rowmill: %s\n", line.c_str());  // asked for by --progress, whatever the log level
     next_ = now + milliseconds(10000);
   }
   printed_ = true;

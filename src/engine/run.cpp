@@ -189,7 +189,7 @@ class Run {
   void warn(const std::string& text) {
     if (std::find(report_.warnings.begin(), report_.warnings.end(), text) != report_.warnings.end()) return;
     report_.warnings.push_back(text);
-    spdlog::warn(text);
+    if (!options_.quiet) spdlog::warn(text);
   }
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

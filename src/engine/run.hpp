@@ -39,6 +39,7 @@ struct RunOptions {
   int prefetch = 4, io_threads = 0, threads = 0;
   std::chrono::milliseconds timeout{600000};
   std::string progress = "auto";
+  bool quiet = false;               ///< warnings stand in the report only
   std::string command_json = "{}";  ///< all options as resolved, for the result's attributes
 };
 

@@ -43,14 +43,11 @@ class CovJob final : public Job {
   Next finish(HostPartial& global, State& state, ResultSink& sink) override {
     Moments m = finish_moments(global, state, options_.ddof);
     if (improve_shift(m, spread_limit(), state)) return Next::pass_again;
-    std::vector<double> covariance = centred(global.sums("product"), m, state);
     const std::int64_t columns = input_.columns;
     std::vector<double> deviation(static_cast<std::size_t>(columns));
-    for (std::int64_t j = 0; j < columns; ++j) {
-      deviation[static_cast<std::size_t>(j)] = std::sqrt(covariance[static_cast<std::size_t>(j * columns + j)]);
-      if (m.missing[static_cast<std::size_t>(j)] > 0) {
-        m.mean[static_cast<std::size_t>(j)] = std::numeric_limits<double>::quiet_NaN();
-      }
+    std::vector<double> covariance = centred(global.sums("product"), m, state, deviation);
+    for (std::size_t j = 0; j < m.missing.size(); ++j) {
+      if (m.missing[j] > 0) m.mean[j] = std::numeric_limits<double>::quiet_NaN();
     }
     sink.add("covariance", {columns, columns}, std::move(covariance));
     sink.add("mean", {columns}, m.mean);
@@ -65,8 +62,10 @@ class CovJob final : public Job {
   /// δ²/σ² above which a second pass with the known means is made: bounds grow by 1 + δ²/σ².
   double spread_limit() const { return options_.precision == Precision::fp64 ? 1e4 : 9; }
 
-  /// (P - n δ δᵀ) / (n - ddof), both triangles, in the units of the input; constant columns are exactly zero.
-  std::vector<double> centred(const std::vector<double>& packed, const Moments& m, const State& state) const {
+  /// (P - n δ δᵀ) / (n - ddof), both triangles, in the units of the input; constant columns are exactly zero. The roots
+  /// of its diagonal are taken before the scale is undone: they may fit in a double where variances do not.
+  std::vector<double> centred(const std::vector<double>& packed, const Moments& m, const State& state,
+                              std::vector<double>& deviation) const {
     const std::int64_t columns = input_.columns;
     const auto& scale = state.arrays.at("scale");
     const auto n = static_cast<long double>(input_.rows);
@@ -77,6 +76,7 @@ class CovJob final : public Job {
         long double value = packed[at] - n * m.delta[i] * m.delta[j];
         if (i == j) value = std::isnan(value) ? value : std::max(value, 0.0L);
         if ((m.constant[i] || m.constant[j]) && std::isfinite(packed[at])) value = 0;
+        if (i == j) deviation[i] = static_cast<double>(std::sqrt(value / free) / scale[i]);
         const auto entry = static_cast<double>(value / free / scale[i] / scale[j]);
         covariance[i * static_cast<std::size_t>(columns) + j] = covariance[j * static_cast<std::size_t>(columns) + i] =
             entry;

@@ -59,7 +59,9 @@ TEST(Program, Stats_OfAnHdf5File_WritesAResultThatTellsWhereItCameFrom) {
 
 TEST(Program, Cov_InFp32_TellsItsBoundAndAnErrorBelowIt) {
   Folder folder;
-  test::write_h5(folder / "x.h5", counting(5000, 16));
+  Matrix<float> x = counting(5000, 16);
+  for (std::size_t k = 0; k < x.values.size(); ++k) x.values[k] = std::sin(static_cast<float>(k));
+  test::write_h5(folder / "x.h5", x);
   ASSERT_EQ(rowmill({"cov", folder / "x.h5:/X", "-o", folder / "out.h5"}).exit_code, 0);
   EXPECT_EQ(test::read_attribute(folder / "out.h5", "precision"), "fp32");
   const double bound = test::read_number_attribute(folder / "out.h5", "precision_bound");

@@ -52,9 +52,10 @@ TEST(Options, ThatWereResolved_StandInTheCommandAttribute) {
   const auto all = nlohmann::json::parse(parsed.line->run.command_json);
   EXPECT_EQ(all.at("command"), "stats");
   EXPECT_EQ(all.at("input"), "f.h5");
-  EXPECT_EQ(all.at("ddof"), "0");
-  EXPECT_EQ(all.at("overwrite"), "false");
-  EXPECT_EQ(all.at("prefetch"), "4");
+  EXPECT_EQ(all.at("ddof"), 0);
+  EXPECT_EQ(all.at("overwrite"), false);
+  EXPECT_EQ(all.at("prefetch"), 4);
+  EXPECT_EQ(all.at("timeout"), "10m");
 }
 
 TEST(Options, FromTheEnvironmentAndAFile_GiveWayToTheCommandLine) {
