@@ -213,6 +213,32 @@ TEST(Program, Info_TellsWhatWouldBeMilled) {
   EXPECT_EQ(rowmill({"info", folder / "x.h5", "--json"}).out.front(), '{');
 }
 
+TEST(Program, Info_OfADataSetThatIsNotThere_ExitsWithThree) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  expect_one_line(rowmill({"info", folder / "x.h5:/nosuch"}), 3, "/nosuch");
+}
+
+TEST(Program, Info_OfIntegersBeyondFloat64_WarnsNowhereButInItsAnswer) {
+  Folder folder;
+  Matrix<std::int64_t> x(10, 1);
+  x.at(3, 0) = (1LL << 53) + 1;
+  test::write_h5(folder / "x.h5", x);
+  const Outcome outcome = rowmill({"info", folder / "x.h5"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+  const Outcome stats = rowmill({"stats", folder / "x.h5"});
+  EXPECT_EQ(stats.error_lines().size(), 1U) << stats.err;
+}
+
+TEST(Program, GenerateWithJson_PrintsAnObject) {
+  Folder folder;
+  const Outcome outcome = rowmill({"generate", folder / "g.h5", "--shape", "10x2", "--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.front(), '{');
+  EXPECT_NE(outcome.out.find("\"rows\": 10"), std::string::npos) << outcome.out;
+}
+
 TEST(Program, Generate_PlantsAnswersThatCovFinds) {
   Folder folder;
   const Outcome made = rowmill({"generate", folder / "g.h5", "--shape", "20000x6", "--seed", "3"});

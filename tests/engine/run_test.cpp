@@ -209,6 +209,20 @@ TEST_P(EngineRun, Stats_OfValuesWhoseSquaresLeaveFloat64_StayRight) {
   }
 }
 
+TEST_P(EngineRun, Cov_OfColumnsWhoseVariancesLeaveFloat64_KeepsTheirDeviations) {
+  Matrix<double> x(1001, 2);
+  for (std::int64_t i = 0; i < x.rows; ++i) {
+    x.at(i, 0) = 1e200 * static_cast<double>(i % 7);
+    x.at(i, 1) = 1e-200 * static_cast<double>(i % 5);
+  }
+  const std::string path = npy(x);
+  const RunReport cov = mill("cov", path), stats = mill("stats", path);
+  ASSERT_EQ(cov.exit_code, ExitCode::ok);
+  for (const std::size_t j : {0U, 1U}) EXPECT_NEAR(values(cov, "std")[j] / values(stats, "std")[j], 1, 1e-12) << j;
+  EXPECT_NEAR(values(cov, "covariance")[1], values(cov, "covariance")[2], 0);
+  EXPECT_TRUE(std::isfinite(values(cov, "covariance")[1]));
+}
+
 TEST_P(EngineRun, Stats_OfSubnormalValues_AreRight) {
   Matrix<double> x(999, 1);
   for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, 0) = 1e-310 * static_cast<double>(i % 3 - 1);
