@@ -135,8 +135,12 @@ InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::
 std::string choose_dataset(const FileListing& listing) {
   std::vector<const DatasetLine*> numeric;
   for (const DatasetLine& line : listing.datasets) {
+    const bool known_place = line.path == "/X" || line.path == "/matrix";
+    // that it cannot be opened must be said, not passed over in favour of another
+    if (known_place && line.type == "?")
+      throw Error(ExitCode::input, listing.path + ":" + line.path + ": " + line.why_not);
     if (!line.numeric || line.path.starts_with("/planted/")) continue;  // answers that `generate` wrote beside its data
-    if (line.path == "/X" || line.path == "/matrix") return line.path;
+    if (known_place) return line.path;
     numeric.push_back(&line);
   }
   if (numeric.size() == 1) return numeric[0]->path;

@@ -50,7 +50,9 @@ TableRows column_rows(const RunReport& report, const Planted& planted, const std
   for (std::size_t j = 0; j < std::min(columns, shown_columns); ++j) {
     std::vector<std::string> row{column_name(report, j)};
     for (const std::string& name : names) {
-      row.push_back(format_number(report.result.find(name)->values[j]));
+      const double value = report.result.find(name)->values[j];
+      const bool counts = name == "count" || name == "missing";  // in full, however large
+      row.push_back(counts ? std::to_string(static_cast<std::int64_t>(value)) : format_number(value));
       if (const auto* values = planted_of(name)) row.push_back(j < values->size() ? format_number((*values)[j]) : "");
     }
     rows.push_back(std::move(row));

@@ -1,4 +1,5 @@
 // Virtual data sets, external links and external raw storage: read where everything lies in the file's own folder.
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -88,6 +89,16 @@ TEST_F(Companions, VirtualSourceThatIsNotThere_IsAnErrorNotFillValues) {
   write_model(folder_ / "in/a.h5", first_, {});
   write_virtual({"a.h5", "gone.h5"});
   expect_refused("v.h5", "\"gone.h5\" is not there");
+
+  // nor is it passed over for the only data set that can be read
+  const hid_t file = H5Fopen((folder_ / "in/v.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, std::array<hsize_t, 1>{3}.data(), nullptr);
+  H5Dclose(H5Dcreate2(file, "other", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Fclose(file);
+  const Error e = error_of([&] { plan_input(request_for(folder_ / "in/v.h5")); });
+  EXPECT_EQ(e.code(), ExitCode::input);
+  EXPECT_NE(std::string(e.what()).find(":/X: its virtual source \"gone.h5\""), std::string::npos) << e.what();
 }
 
 TEST_F(Companions, VirtualSourceThatIsTooSmall_IsAnErrorNotFillValues) {
