@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -21,7 +22,8 @@ struct Lanes::Lane {
   std::optional<Event> reported;
 };
 
-PartialLayout Lanes::extended(PartialLayout layout) {
+PartialLayout Lanes::extended(PartialLayout layout, std::int64_t row_values) {
+  if (row_values > 0) layout.add_scratch("row_values", row_values);
   layout.add("first_missing", ElementKind::i64, Combine::min, 1);
   layout.add("inexact", ElementKind::i64, Combine::max, 1);
   return layout;
@@ -66,15 +68,23 @@ class Lanes::Crew {
  public:
   Crew(Lanes& lanes, const Job& job, BlockPipeline& pipeline, std::optional<Lease> first)
       : lanes_(lanes), job_(job), pipeline_(pipeline), first_(std::move(first)) {
+    if (const auto output = job.row_output()) width_ = output->width;
     active_ = lanes.count();
     for (auto& lane : lanes.lanes_) threads_.emplace_back([this, &lane = *lane] { run(lane); });
   }
 
-  void wait(const std::function<void()>& watch) {
+  void wait(const std::function<void()>& watch, const TakeRows& take_rows) {
     std::unique_lock lock(mutex_);
-    while (active_ > 0) {
-      finished_.wait_for(lock, std::chrono::milliseconds(2));
+    while (active_ > 0 || !rows_.empty()) {
+      if (rows_.empty()) finished_.wait_for(lock, std::chrono::milliseconds(2));
+      std::optional<RowsOfBlock> rows;
+      if (!rows_.empty()) {
+        rows = std::move(rows_.front());
+        rows_.pop_front();
+        room_.notify_one();
+      }
       lock.unlock();
+      if (rows) take_rows(rows->range, rows->values);
       watch();
       lock.lock();
     }
@@ -82,6 +92,11 @@ class Lanes::Crew {
 
   /// Ends the threads however the caller leaves.
   ~Crew() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    room_.notify_all();
     for (auto& thread : threads_) {
       if (thread.joinable()) thread.join();
     }
@@ -103,6 +118,7 @@ class Lanes::Crew {
         const Block& block = lease->block();
         job_.accumulate(block, lane.view, lanes_.ops_, lane.queue);
         look_over(block, lane);
+        if (width_ > 0) hand_over_rows(block, lane);
         const std::int64_t columns = column_count(block.x);
         lease.reset();
         if (lanes_.options_.refuse_missing) {
@@ -131,6 +147,20 @@ class Lanes::Crew {
     } else if (refuse_missing || look_for_inexact) {
       lanes_.ops_.inspect(block, lane.view.i64("first_missing"), lane.view.i64("inexact"), lane.queue);
     }
+  }
+
+  void hand_over_rows(const Block& block, Lane& lane) {
+    Backend& backend = lanes_.backend_;
+    double* const from = lane.view.f64("row_values");
+    job_.write_rows(block, lane.view, from, lanes_.ops_, lane.queue);
+    RowsOfBlock rows{block.range, std::vector<double>(static_cast<std::size_t>(block.range.count * width_))};
+    backend.copy(rows.values.data(), from, rows.values.size() * sizeof(double), lane.queue);
+    backend.wait_host(backend.record(lane.queue));
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return closed_ || static_cast<int>(rows_.size()) < 2 * lanes_.count(); });
+    if (closed_) return;
+    rows_.push_back(std::move(rows));
+    finished_.notify_one();
   }
 
   void report(Lane& lane) {
@@ -163,12 +193,20 @@ class Lanes::Crew {
     pipeline_.stop_before(row.value_or(0));
   }
 
+  struct RowsOfBlock {
+    RowRange range;
+    std::vector<double> values;
+  };
+
   Lanes& lanes_;
   const Job& job_;
   BlockPipeline& pipeline_;
+  std::int64_t width_ = 0;      ///< of the job's row output
   std::optional<Lease> first_;  ///< touched by the first lane only
   std::mutex mutex_;
-  std::condition_variable finished_;
+  std::condition_variable finished_, room_;
+  std::deque<RowsOfBlock> rows_;  ///< waiting to be taken
+  bool closed_ = false;           ///< nobody takes rows any more
   int active_ = 0;
   std::exception_ptr error_;
   std::optional<std::int64_t> row_;
@@ -177,10 +215,10 @@ class Lanes::Crew {
 };
 
 void Lanes::mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> first,
-                 const std::function<void()>& watch) {
+                 const std::function<void()>& watch, const TakeRows& take_rows) {
   Crew crew(*this, job, pipeline, std::move(first));
   try {
-    crew.wait(watch);
+    crew.wait(watch, take_rows);
   } catch (...) {
     pipeline.stop_before(0);
     throw;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,12 @@ class Lanes {
     std::vector<std::int64_t> columns;  ///< the numbers that its columns have in the input; empty: 0, 1, 2, …
   };
 
-  /// Adds what the engine itself counts ("first_missing", "inexact") to a job's layout.
-  static PartialLayout extended(PartialLayout layout);
+  /// Takes rows of a job's row output: the block's rows, and width numbers for each. Blocks come in any order.
+  using TakeRows = std::function<void(RowRange, std::span<const double>)>;
+
+  /// Adds what the engine itself counts ("first_missing", "inexact") to a job's layout, and room for the row output of
+  /// a block, `row_values` numbers at most.
+  static PartialLayout extended(PartialLayout layout, std::int64_t row_values = 0);
 
   /// `layout` as from extended(). Allocates each lane's partial.
   Lanes(PartialLayout layout, Backend& backend, Ops& ops, Options options);
@@ -40,8 +45,11 @@ class Lanes {
 
   /// One pass: lanes take blocks from the pipeline until it is done. The caller's thread calls `watch` every few
   /// milliseconds meanwhile. `first`, if set, is the shard's first block, leased on first_queue() already: the first
-  /// lane begins with it. Throws the first error by row (a missing value: Error(input) with its row).
-  void mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> first, const std::function<void()>& watch);
+  /// lane begins with it. A job's row output goes to `take_rows`, on the caller's thread; lanes wait while it is
+  /// behind. Throws the first error by row (a missing value: Error(input) with its row), or what watch or take_rows
+  /// throws.
+  void mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> first, const std::function<void()>& watch,
+            const TakeRows& take_rows = {});
 
   /// What the lanes have summed, as one.
   HostPartial merged();

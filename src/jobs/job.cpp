@@ -1,6 +1,7 @@
 #include "jobs/job.hpp"
 
 #include <cstring>
+#include <stdexcept>
 
 #include "core/error.hpp"
 
@@ -56,6 +57,10 @@ std::vector<std::byte> State::serialise() const {
     put(bytes, values.data(), values.size() * sizeof(double));
   }
   return bytes;
+}
+
+void Job::write_rows(const Block&, PartialView, double*, Ops&, Queue) const {
+  throw std::logic_error("a job without row output was asked for rows");
 }
 
 State State::deserialise(std::span<const std::byte> bytes) {

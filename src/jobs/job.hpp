@@ -71,6 +71,10 @@ class Job {
   /// values are missing.
   virtual const double* block_product(PartialView) const { return nullptr; }
 
+  /// Jobs with a row output, after accumulate of the same block: its rows × width numbers, row-major, into `to` (device
+  /// memory). Local and asynchronous, as accumulate. Others are never asked.
+  virtual void write_rows(const Block& block, PartialView lane, double* to, Ops& ops, Queue queue) const;
+
   /// Rank 0, after the combine: results into the sink, or what the next pass needs into the state.
   virtual Next finish(HostPartial& global, State& state, ResultSink& sink) = 0;
 };
