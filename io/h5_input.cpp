@@ -58,7 +58,7 @@ DType dtype_of(int number, const std::string& subject) {
   return static_cast<DType>(number);
 }
 
-void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
+void take_plan(const H5HelperClient::Answer& answer, const InputRequest& request, InputPlan& plan) {
   const auto& json = answer.json;
   plan.shape = extents(json.at("shape"));
   plan.type = {dtype_of(json.at("dtype").get<int>(), plan.name()), json.at("swapped").get<bool>()};
@@ -69,6 +69,10 @@ void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
+  if (const auto names = json.at("conventions").get<std::string>(); !names.empty() && request.format == "auto") {
+    plan.warnings.push_back(plan.name() + " is read as stored, although its attributes say more (" + names +
+                            "): those conventions are not applied; --format hdf5 says that this is meant");
+  }
   plan.has_planted = json.at("planted").get<bool>() && !plan.dataset.starts_with("/planted/");
   plan.chunk_table.resize(answer.tail.size() / sizeof(h5::ChunkEntry));
   if (!plan.chunk_table.empty()) {
@@ -124,7 +128,7 @@ InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::
   plan.file_bytes = file.bytes();
   plan.modified_ns = file.modified_ns();
   const auto answer = helper.ask({{"op", "plan"}, {"axis", request.row_axis}}, file.path() + '\0' + plan.dataset);
-  trust_nothing(plan.name(), [&] { take_plan(answer, plan); });
+  trust_nothing(plan.name(), [&] { take_plan(answer, request, plan); });
   check_plan(plan, request.memory_limit);
   if (!plan.chunk.empty() && plan.chunk.size() != plan.shape.size()) {
     throw Error(ExitCode::input, plan.name() + ": its storage chunks make no sense: the file is damaged");

@@ -34,7 +34,8 @@ Progress::~Progress() {
 std::string Progress::text(std::int64_t blocks_done, double seconds) const {
   const double share = blocks_ == 0 ? 1 : static_cast<double>(blocks_done) / static_cast<double>(blocks_);
   const double rate = static_cast<double>(blocks_done * bytes_each_) / std::max(seconds, 1e-3);
-  std::string line = pass_ > 0 ? "pass " + std::to_string(pass_ + 1) + ", " : "";
+  std::string line;
+  if (pass_ > 0) line.append("pass ").append(std::to_string(pass_ + 1)).append(", ");
   line += std::to_string(static_cast<int>(share * 100)) + "% of this rank's rows, " +
           format_size(static_cast<std::int64_t>(rate)) + "/s";
   if (share > 0) line += ", " + format_duration(seconds * (1 - share) / share) + " left";

@@ -270,6 +270,33 @@ TEST(Program, PeakMemory_StaysWithinTheBudgetForAFileFourTimesAsLarge) {
   }
 }
 
+/// The number behind "name": in a JSON text.
+std::int64_t json_number(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find("\"" + name + "\": ");
+  return at == std::string::npos ? -1 : std::atoll(text.c_str() + at + name.size() + 4);
+}
+
+TEST(Program, PeakMemory_OfRanksAndOfHelpers_StaysWithinTheBudget) {
+  Folder folder;
+  constexpr std::int64_t budget = 128 << 20;
+  ASSERT_EQ(rowmill({"generate", folder / "g.h5", "--shape", "400000x64", "--rank", "1", "--chunk", "8192x64",
+                     "--filter", "gzip", "--gzip-level", "1"},
+                    0, 120)
+                .exit_code,
+            0);
+  for (const int ranks : {0, 2}) {
+    for (const char* job : {"stats", "cov"}) {
+      const Outcome outcome = rowmill({job, folder / "g.h5:/X", "--memory", "128MiB", "--json"}, ranks, 120);
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      const std::int64_t peak = json_number(outcome.out, "peak"), share = budget / std::max(1, ranks);
+      EXPECT_GT(peak, 1 << 20);
+      EXPECT_LE(peak, json_number(outcome.out, "expected")) << job << " on " << ranks << " ranks";
+      EXPECT_LE(json_number(outcome.out, "expected"), share);
+      EXPECT_EQ(json_number(outcome.out, "budget_of_rank"), share);
+    }
+  }
+}
+
 TEST(Program, ADiskThatIsFull_LeavesNothingAtTheOutput) {
   Folder folder;
   const std::string mount = "mount -t tmpfs -o size=256k none " + folder.path();

@@ -52,6 +52,26 @@ TEST_F(H5Types, BoolEnum_IsInt8) {
   EXPECT_EQ(read<std::int8_t>({DType::i8, false}, "bool"), values);
 }
 
+TEST_F(H5Types, AttributesOfOtherConventions_AreWarnedOfUnlessHdf5IsAskedFor) {
+  const double values[4] = {1, 2, 3, 4};
+  write(H5Tcopy(H5T_NATIVE_DOUBLE), {2, 2}, values);
+  EXPECT_TRUE(open_source(request_for(folder_ / "a.h5:/X"))->info().warnings.empty());
+  const hid_t file = H5Fopen((folder_ / "a.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t dataset = H5Dopen2(file, "/X", H5P_DEFAULT), scalar = H5Screate(H5S_SCALAR);
+  const hid_t attribute = H5Acreate2(dataset, "_FillValue", H5T_NATIVE_DOUBLE, scalar, H5P_DEFAULT, H5P_DEFAULT);
+  H5Awrite(attribute, H5T_NATIVE_DOUBLE, values);
+  H5Aclose(attribute);
+  H5Sclose(scalar);
+  H5Dclose(dataset);
+  H5Fclose(file);
+  InputRequest request = request_for(folder_ / "a.h5:/X");
+  const auto warnings = open_source(request)->info().warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("_FillValue"), std::string::npos) << warnings[0];
+  request.format = "hdf5";
+  EXPECT_TRUE(open_source(request)->info().warnings.empty());
+}
+
 TEST_F(H5Types, OtherEnum_IsItsCodes) {
   const hid_t type = H5Tenum_create(H5T_STD_I16BE);
   const std::int16_t code = 0x0102;
