@@ -34,6 +34,8 @@ bool mpi_is_up() {
 void start_mpi(int& argc, char**& argv) {
   // Ranks that wait leave their core to those that work; on oversubscribed cores MPI is ten times faster so.
   ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  // where /sys is not mounted hwloc complains on stderr, once a rank
+  ::setenv("HWLOC_HIDE_ERRORS", "2", 0);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_FUNNELED) {
@@ -67,14 +69,14 @@ bool launched_by_mpi() {
   return false;
 }
 
-World::World(int& argc, char**& argv, std::chrono::milliseconds timeout) {
+World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::chrono::milliseconds start_allowance) {
   const bool up = mpi_is_up();
   if (!up && !launched_by_mpi()) {
     refuse_strangers();
     communicator_ = make_self_communicator();
     return;
   }
-  const StartWatch watch(timeout);
+  const StartWatch watch(timeout.count() == 0 ? timeout : timeout + start_allowance);
   if (!up) {
     start_mpi(argc, argv);
     started_mpi_ = true;

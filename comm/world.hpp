@@ -16,7 +16,9 @@ class World {
   /// alone. If MPI has been started already it is used, and left running in the end. Collective over all ranks.
   /// `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device). If not all
   /// ranks come up in that time, the process ends with that code and one line: MPI's start cannot be interrupted.
-  World(int& argc, char**& argv, std::chrono::milliseconds timeout);
+  /// `start_allowance`: starting many ranks on busy nodes takes its time, on top of which a rank may be silent.
+  World(int& argc, char**& argv, std::chrono::milliseconds timeout,
+        std::chrono::milliseconds start_allowance = std::chrono::seconds(30));
   /// One rank, whatever the environment says; MPI is left alone.
   static World single() { return World(make_self_communicator()); }
   World(const World&) = delete;

@@ -53,7 +53,7 @@ int run(int argc, char** argv) {
   const milliseconds timeout(std::atoi(argv[3]));
   const char* launched_as = std::getenv("OMPI_COMM_WORLD_RANK");
   if (scenario == "stop-at-start" && launched_as != nullptr && std::atoi(launched_as) == rank) ::raise(SIGSTOP);
-  World world(argc, argv, timeout);
+  World world(argc, argv, timeout, milliseconds(scenario == "stop-at-start" ? 1000 : 30000));
   Communicator& comm = world.communicator();
   std::optional<Failure> failure;
   try {
