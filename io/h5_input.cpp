@@ -69,7 +69,7 @@ void take_plan(const H5HelperClient::Answer& answer, const InputRequest& request
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
-  if (const auto names = json.at("conventions").get<std::string>(); !names.empty() && request.format == "auto") {
+  if (const auto names = json.value("conventions", std::string()); !names.empty() && request.format == "auto") {
     plan.warnings.push_back(plan.name() + " is read as stored, although its attributes say more (" + names +
                             "): those conventions are not applied; --format hdf5 says that this is meant");
   }
