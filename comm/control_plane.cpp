@@ -1,6 +1,7 @@
 #include "comm/control_plane.hpp"
 
 #include <mpi.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,13 @@ constexpr milliseconds kReporterStep{100};
 // A reporter lets its notice reach the others for so long; they wait so long for its abort.
 constexpr milliseconds kNoticeTime{50}, kAbortGrace{2000};
 
+// What a signal handler may touch. The one place that cannot be without a global: handlers take no arguments.
+volatile sig_atomic_t sigterm_came = 0;
+
+void note_sigterm(int) {
+  sigterm_came = 1;
+}
+
 bool worse(const ControlMessage& a, const ControlMessage& b) {
   if (a.failed != b.failed) return a.failed != 0;
   if (a.has_row != b.has_row) return a.has_row == 0;
@@ -41,6 +49,12 @@ ControlPlane::ControlPlane(milliseconds timeout)
     : watch_(link_.size(), Clock::now()), states_(static_cast<std::size_t>(link_.size())), worked_(Clock::now()) {
   set_timeout(timeout);
   verdict_.kind = ControlMessage::Kind::verdict;
+  sigterm_came = 0;
+  ::signal(SIGTERM, note_sigterm);
+}
+
+ControlPlane::~ControlPlane() {
+  ::signal(SIGTERM, SIG_DFL);
 }
 
 void ControlPlane::set_timeout(milliseconds timeout) {
@@ -54,12 +68,26 @@ void ControlPlane::poll() {
 }
 
 void ControlPlane::work() {
-  worked_ = Clock::now();
+  const Clock::time_point now = Clock::now();
+  // A rank that was stopped for so long has been named as silent, and is woken up only to be ended.
+  if (timeout_.count() != 0 && now - worked_ >= timeout_ / 2) overslept_ = true;
+  worked_ = now;
   watch_.look(worked_, timeout_.count() == 0 ? Clock::duration{interval_} : Clock::duration{timeout_} / 4);
   link_.progress();
   while (const auto message = link_.receive()) take_in(message->first, message->second);
   if (!closing_ && (changed_ || worked_ - published_ >= interval_)) publish();
+  check_termination();
   check_silence();
+}
+
+/// Rank r waits for r steps whether a lower rank speaks; what it says comes as a notice, as with a silent rank.
+void ControlPlane::check_termination() {
+  if (sigterm_came == 0) return;
+  if (!terminated_) terminated_ = worked_;
+  const bool quiet = mine().leaving != 0 || closing_ || overslept_;
+  if (!quiet && worked_ - *terminated_ < (rank() + 1) * kReporterStep) return;
+  if (!quiet) say_for_all("ended by SIGTERM, which launchers send when another rank has died");
+  ::_exit(128 + SIGTERM);
 }
 
 void ControlPlane::take_in(int from, const ControlMessage& message) {
@@ -175,24 +203,28 @@ void ControlPlane::check_silence() {
   }
 }
 
-void ControlPlane::report_silence(int silent, Clock::duration silence) {
+/// Writes a line for all ranks, and lets them know that it is written.
+void ControlPlane::say_for_all(const std::string& text) {
   ControlMessage notice;
   notice.kind = ControlMessage::Kind::reporting;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank()) link_.send(peer, notice);
   }
-  const ControlMessage& last = states_[static_cast<std::size_t>(silent)];
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
-  const std::string line = "rowmill[" + std::to_string(rank()) + "]: error: rank " + std::to_string(silent) +
-                           " has been silent for " + seconds + " s; it was last " + describe({last.stage, last.block}) +
-                           "\n";
+  const std::string line = "rowmill[" + std::to_string(rank()) + "]: error: " + text + "\n";
   // Written by hand: the line must be seen at every log level, and whole.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) std::perror("rowmill");
   for (const auto until = Clock::now() + kNoticeTime; Clock::now() < until;) {
     link_.progress();
     std::this_thread::yield();
   }
+}
+
+void ControlPlane::report_silence(int silent, Clock::duration silence) {
+  const ControlMessage& last = states_[static_cast<std::size_t>(silent)];
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
+  say_for_all("rank " + std::to_string(silent) + " has been silent for " + seconds + " s; it was last " +
+              describe({last.stage, last.block}));
   MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
   ::_exit(static_cast<int>(ExitCode::device));
 }

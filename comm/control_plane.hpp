@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -19,7 +20,12 @@ class ControlPlane {
   using Clock = std::chrono::steady_clock;
 
   /// Collective over all ranks of MPI_COMM_WORLD, as is the destructor. `timeout` zero: for ever.
+  /// While it lives, SIGTERM makes the lowest rank that is left say so in one line before all end: launchers send it
+  /// to the others when a rank has died.
   explicit ControlPlane(std::chrono::milliseconds timeout);
+  ControlPlane(const ControlPlane&) = delete;
+  ControlPlane& operator=(const ControlPlane&) = delete;
+  ~ControlPlane();
 
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
@@ -64,6 +70,8 @@ class ControlPlane {
   void check_silence();
   void flush();
   [[noreturn]] void report_silence(int silent, Clock::duration silence);
+  void check_termination();
+  void say_for_all(const std::string& text);
 
   ControlMessage& mine() { return states_[static_cast<std::size_t>(rank())]; }
   const ControlMessage& mine() const { return states_[static_cast<std::size_t>(rank())]; }
@@ -79,6 +87,8 @@ class ControlPlane {
   bool changed_ = false;                // publish without waiting for the interval
   bool closing_ = false;                // all ranks leave: no more heartbeats
   int byes_ = 0;
+  bool overslept_ = false;                       // this rank did not come to work for a long time
+  std::optional<Clock::time_point> terminated_;  // when SIGTERM was seen
   Clock::time_point worked_, published_;
 };
 

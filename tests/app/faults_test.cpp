@@ -80,6 +80,7 @@ TEST_F(Faults, ARankThatIsKilled_EndsAll) {
   const Outcome outcome = run_disturbed(2, SIGKILL);
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_NE(outcome.exit_code, -1) << "hangs";
+  EXPECT_EQ(outcome.error_lines().size(), 1U) << outcome.err;
   EXPECT_LT(outcome.seconds, 20);
 }
 

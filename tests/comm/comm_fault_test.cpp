@@ -78,12 +78,16 @@ TEST_F(CommFault, WithoutMisbehaviour_EndsWell) {
   EXPECT_TRUE(lines_of_ours(outcome.errors).empty()) << outcome.errors;
 }
 
-TEST_F(CommFault, AKilledRank_EndsAllRanks) {
-  const Launched outcome = run("kill", 2, 2000);
-  EXPECT_TRUE(outcome.ended);
-  EXPECT_EQ(outcome.code, 128 + SIGKILL) << "as mpirun tells it";
-  EXPECT_TRUE(lines_of_ours(outcome.errors).empty()) << outcome.errors;
-  expect_none_left("kill");
+TEST_F(CommFault, AKilledRank_EndsAllRanksWithOneLine) {
+  for (const int killed : {2, 0}) {
+    const Launched outcome = run("kill", killed, 2000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 128 + SIGKILL) << "as mpirun tells it";
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_NE(lines[0].find("SIGTERM"), std::string::npos) << lines[0];
+    expect_none_left("kill");
+  }
 }
 
 TEST_F(CommFault, AKilledRankThatTheLauncherIgnores_IsNamedByOne) {
