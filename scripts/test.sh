@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [--quick]: installs what is missing, builds and runs every test: as released, then the threaded rooms under
-# ThreadSanitizer, then everything under AddressSanitizer and UBSan. With --quick as released only.
+# test.sh [--quick]: installs what is missing, builds and runs the tests: all of them as released, the threaded rooms under
+# ThreadSanitizer, and what is named below under AddressSanitizer and UBSan. With --quick as released only.
 set -euo pipefail
 
 quick=0
