@@ -6,7 +6,7 @@ target_compile_options(rowmill_options INTERFACE -Wall -Wextra -Wpedantic -Wshad
   -ffp-contract=off)
 target_compile_definitions(rowmill_options INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 if(ROWMILL_SANITIZE)
-  target_compile_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE})
 endif()
 

@@ -15,6 +15,8 @@ function(rowmill_test name)
   list(REMOVE_DUPLICATES A_LABELS)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE rowmill_options ${A_LINK} GTest::gtest GTest::gmock)
+  # tests need not be fast, but soon built
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE ROWMILL_BIN_DIR="${CMAKE_BINARY_DIR}/bin" ROWMILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(ROWMILL_SANITIZE)
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/sanitizer_support.cpp)

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace rowmill {
 namespace {
@@ -75,8 +76,9 @@ RankMeeting::RankMeeting(bool alone, std::function<void()> while_waiting) : impl
 RankMeeting::~RankMeeting() {
   if (impl_->comm == MPI_COMM_NULL) return;
   if (impl_->broken) {
-    // MPI may write into it until MPI_Finalize, which ends the process's use of MPI: it is left to that.
-    static_cast<void>(impl_.release());
+    // MPI may write into it until MPI_Finalize: it stays until the process ends.
+    static std::vector<std::unique_ptr<Impl>> abandoned;
+    abandoned.push_back(std::move(impl_));
     return;
   }
   MPI_Comm_free(&impl_->comm);

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/backend.hpp"
 #include "core/error.hpp"
-#include "core/pool.hpp"
 #include "io/open.hpp"
 #include "tests/support/element_value.hpp"
 
@@ -74,14 +74,13 @@ std::vector<Column> read_all(rowmill::Source& source, std::int64_t block_rows) {
   if (block_rows == 0) {
     block_rows = std::max<std::int64_t>(1, (4 << 20) / row_bytes / info.storage_chunk_rows) * info.storage_chunk_rows;
   }
-  rowmill::MemoryPool pool;
+  const auto backend = rowmill::make_host_backend();
   const auto bytes = source.bytes_for({0, std::min(block_rows, info.rows)});
-  auto* buffer = static_cast<std::byte*>(pool.allocate(bytes));
+  const rowmill::DeviceBuffer buffer(*backend, bytes, backend->make_queue());
   for (std::int64_t first = 0; first < info.rows; first += block_rows) {
     const rowmill::RowRange rows{first, std::min(block_rows, info.rows - first)};
-    add(std::get<DenseRows>(source.read(rows, {buffer, bytes}).rows), columns);
+    add(std::get<DenseRows>(source.read(rows, {buffer.data(), bytes}).rows), columns);
   }
-  pool.release(buffer, bytes);
   return columns;
 }
 
