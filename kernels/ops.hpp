@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/backend.hpp"
@@ -13,8 +14,21 @@
 namespace rowmill {
 
 /// Precision of products inside a block. Sums across slabs and blocks are fp64 or wider in each.
-enum class Precision : std::uint8_t { fp64, fp32 };
+///   fp64, fp32  factors and chains in that type
+///   tf32, bf16, fp16  factors rounded to that type, chains in the fp32 of tensor cores, which truncate
+///   bf16x3      factors as the sum of two bf16 H + L; HᵀH + HᵀL + (HᵀL)ᵀ
+///   int8        values of i8 and u8 as they are, chains in int32: exact
+/// Hosts offer the first two.
+enum class Precision : std::uint8_t { fp64, fp32, tf32, bf16, fp16, bf16x3, int8 };
 std::string name_of(Precision precision);
+std::optional<Precision> parse_precision(const std::string& name);
+
+/// The blocks that a queue's operations will see.
+struct BlockShape {
+  ElementType type;
+  std::int64_t rows = 0, columns = 0;  ///< of the largest block
+  std::optional<Precision> product;    ///< that cross_product will be asked for, if it will
+};
 
 /// Per column: the working value is (x - shift) * scale, computed in fp64. Null pointers mean 0 and 1.
 struct ColumnMap {
@@ -39,6 +53,17 @@ class Ops {
  public:
   virtual ~Ops() = default;
   virtual Backend& backend() = 0;
+
+  /// "Intel Xeon …, rowmill kernels AVX3", "NVIDIA H200": what the bits of results depend on besides the build.
+  virtual std::string device_name() const = 0;
+
+  /// Can cross_product work in this precision on this stored type?
+  virtual bool offers(Precision precision, ElementType type) const = 0;
+
+  /// Once for each queue before its first operation, while nothing is summed yet: takes the memory that operations need
+  /// besides their arguments and runs every kernel and library call of these shapes once, so that nothing is loaded or
+  /// allocated later. Waits for the queue. The only function here that allocates.
+  virtual void prepare(const BlockShape& shape, Queue queue) = 0;
 
   /// Looks a block over. *first_missing = min(*first_missing, row * columns + column) over missing values (NaN in
   /// floating types, or set in the mask), row counted from the source's row 0. *inexact = max(*inexact, 1) if an
@@ -66,9 +91,16 @@ class Ops {
 
   /// acc[i] += values[i], order-free.
   virtual void add_binned(BinnedView acc, const double* values, Queue queue) = 0;
+  /// acc += other, element by element.
+  virtual void merge_binned(BinnedView acc, BinnedView other, Queue queue) = 0;
+  /// Brings every accumulator to the top position tops[i] >= acc.top[i], dropping digits below; acc.top becomes tops.
+  virtual void align_binned(BinnedView acc, const std::int8_t* tops, Queue queue) = 0;
+
   virtual void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) = 0;
   virtual void keep_min(double* acc, const double* values, std::int64_t count, Queue queue) = 0;
   virtual void keep_max(double* acc, const double* values, std::int64_t count, Queue queue) = 0;
+  virtual void keep_min(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) = 0;
+  virtual void keep_max(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) = 0;
 };
 
 /// Rows of one fp32 accumulation chain: the a-priori bound (slab_rows + 3) 2^-24 = 2.31e-5 is below the default --rtol.

@@ -57,9 +57,5 @@ std::string host_device_name() {
   return processor_model() + ", rowmill kernels " + HWY_DYNAMIC_DISPATCH(target_name)();
 }
 
-std::string name_of(Precision precision) {
-  return precision == Precision::fp32 ? "fp32" : "fp64";
-}
-
 }  // namespace rowmill
 #endif

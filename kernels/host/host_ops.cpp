@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/host/kernels.hpp"
 #include "kernels/ops.hpp"
 
@@ -11,6 +13,14 @@ class HostOps final : public Ops {
   explicit HostOps(Backend& backend) : backend_(backend) {}
 
   Backend& backend() override { return backend_; }
+
+  std::string device_name() const override { return host_device_name(); }
+
+  bool offers(Precision precision, ElementType) const override {
+    return precision == Precision::fp64 || precision == Precision::fp32;
+  }
+
+  void prepare(const BlockShape&, Queue) override {}
 
   void inspect(const Block& block, std::int64_t* first_missing, std::int64_t* inexact, Queue queue) override {
     backend_.submit(queue, [=] { host::inspect(block, first_missing, inexact); });
@@ -41,6 +51,17 @@ class HostOps final : public Ops {
     backend_.submit(queue, [=] { host::add_binned(acc, values); });
   }
 
+  void merge_binned(BinnedView acc, BinnedView other, Queue queue) override {
+    backend_.submit(queue, [=] { binned_merge(acc, other); });
+  }
+
+  void align_binned(BinnedView acc, const std::int8_t* tops, Queue queue) override {
+    backend_.submit(queue, [=] {
+      binned_align(acc, tops);
+      std::copy_n(tops, acc.count, acc.top);
+    });
+  }
+
   void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) override {
     backend_.submit(queue, [=] { host::add(acc, values, count); });
   }
@@ -50,6 +71,14 @@ class HostOps final : public Ops {
   }
 
   void keep_max(double* acc, const double* values, std::int64_t count, Queue queue) override {
+    backend_.submit(queue, [=] { host::keep_max(acc, values, count); });
+  }
+
+  void keep_min(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) override {
+    backend_.submit(queue, [=] { host::keep_min(acc, values, count); });
+  }
+
+  void keep_max(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) override {
     backend_.submit(queue, [=] { host::keep_max(acc, values, count); });
   }
 

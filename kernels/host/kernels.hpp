@@ -22,5 +22,7 @@ void add_binned(BinnedView acc, const double* values);
 void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count);
 void keep_min(double* acc, const double* values, std::int64_t count);
 void keep_max(double* acc, const double* values, std::int64_t count);
+void keep_min(std::int64_t* acc, const std::int64_t* values, std::int64_t count);
+void keep_max(std::int64_t* acc, const std::int64_t* values, std::int64_t count);
 
 }  // namespace rowmill::host

@@ -146,7 +146,8 @@ std::string result_table(const CommandLine& line, const RunReport& report, const
   } else {
     text += format_table(corner_rows(report, line.command)) + left_out(report.input.columns, 8);
   }
-  text += "\n" + format_duration(report.seconds) + ", " + format_size(report.bytes_read) + " read" +
+  text += '\n';
+  text += format_duration(report.seconds) + ", " + format_size(report.bytes_read) + " read" +
           (report.passes > 1 ? " in " + std::to_string(report.passes) + " passes" : "") + ", " +
           format_size(report.peak_memory) + " of memory at most in a rank\n";
   text += line.run.output.empty() ? "no result file: name one with -o\n" : "result in " + line.run.output + "\n";

@@ -66,6 +66,28 @@ class Backend {
 
   virtual MemoryUse device_memory() const = 0;
   virtual MemoryUse staging_memory() const = 0;
+
+  /// The vendor's handle of a queue (cudaStream_t), for libraries that work on it; null on hosts.
+  virtual void* native(Queue) { return nullptr; }
+
+  /// Keeps the calling thread on the processors next to the device, where there are such.
+  virtual void stay_near() {}
+
+  /// Names what the calling thread does until end_range, for a profiler (NVTX). Nothing on hosts.
+  virtual void begin_range(const char*) {}
+  virtual void end_range() {}
+};
+
+/// A named range of the calling thread: read, decompress, copy, convert, compute, combine.
+class NamedRange {
+ public:
+  NamedRange(Backend& backend, const char* name) : backend_(backend) { backend_.begin_range(name); }
+  NamedRange(const NamedRange&) = delete;
+  NamedRange& operator=(const NamedRange&) = delete;
+  ~NamedRange() { backend_.end_range(); }
+
+ private:
+  Backend& backend_;
 };
 
 /// Inline queues: work runs in the calling thread at once; staging and device memory are one.

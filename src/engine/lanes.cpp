@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "engine/combine.hpp"
 
 namespace rowmill {
 
@@ -226,15 +227,22 @@ void Lanes::mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> f
   crew.rethrow();
 }
 
-HostPartial Lanes::merged() {
-  HostPartial sum(layout_), other(layout_);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const auto bytes = (i == 0 ? sum : other).combined();
-    backend_.copy(bytes.data(), lanes_[i]->memory.data(), bytes.size(), lanes_[i]->queue);
-    backend_.wait_host(backend_.record(lanes_[i]->queue));
-    if (i > 0) sum.merge(other);
+PartialView Lanes::merge() {
+  Lane& first = *lanes_.front();
+  for (std::size_t i = 1; i < lanes_.size(); ++i) {
+    backend_.wait(first.queue, backend_.record(lanes_[i]->queue));
+    merge_partials(first.view, lanes_[i]->view, ops_, first.queue);
   }
-  return sum;
+  return first.view;
+}
+
+HostPartial Lanes::fetch() {
+  Lane& first = *lanes_.front();
+  HostPartial partial(layout_);
+  const auto bytes = partial.combined();
+  backend_.copy(bytes.data(), first.memory.data(), bytes.size(), first.queue);
+  backend_.wait_host(backend_.record(first.queue));
+  return partial;
 }
 
 }  // namespace rowmill

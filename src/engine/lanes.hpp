@@ -51,8 +51,10 @@ class Lanes {
   void mill(const Job& job, BlockPipeline& pipeline, std::optional<Lease> first, const std::function<void()>& watch,
             const TakeRows& take_rows = {});
 
-  /// What the lanes have summed, as one.
-  HostPartial merged();
+  /// Merges what the lanes have summed into the first lane's partial, on first_queue().
+  PartialView merge();
+  /// The first lane's partial in host memory.
+  HostPartial fetch();
 
  private:
   struct Lane;

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "engine/combine.hpp"
+#include "engine/device.hpp"
 #include "engine/lanes.hpp"
 #include "engine/machine.hpp"
 #include "engine/progress.hpp"
@@ -37,8 +38,8 @@ class Run {
     for (; next == Next::pass_again; ++report_.passes) {
       job_->begin_pass(state);
       mill_my_shard(state.pass);
-      HostPartial partial = lanes_->merged();
-      combine_ranks(partial, ranks_);
+      combine_ranks(lanes_->merge(), *device_.ops, device_.bulk(ranks_), lanes_->first_queue());
+      HostPartial partial = lanes_->fetch();
       next = finish(partial, state);
     }
     --report_.passes;
@@ -77,16 +78,15 @@ class Run {
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
 
-    backend_ = options_.backend == "host-async" ? make_async_host_backend() : make_host_backend();
-    ops_ = make_host_ops(*backend_);
-    PartialLayout layout = Lanes::extended(job_->layout(*ops_));
+    device_ = choose_device({.backend = options_.backend}, world_);
+    PartialLayout layout = Lanes::extended(job_->layout(*device_.ops));
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
     report_.memory = plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch,
                                   options_.io_threads, info.reader_bytes},
                                  layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
     lanes_ = std::make_unique<Lanes>(
-        std::move(layout), *backend_, *ops_,
+        std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
                        is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input, options_.columns});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
@@ -114,7 +114,7 @@ class Run {
     first_.reset();
     pipeline_.reset();
     pipeline_ = std::make_unique<BlockPipeline>(
-        sources_, grid_, shard_, *backend_,
+        sources_, grid_, shard_, *device_.backend,
         PipelineOptions{.slots = report_.memory.slots,
                         .io_threads = report_.memory.io_threads,
                         .consumers_read = report_.memory.reader_bytes == 0,
@@ -165,7 +165,7 @@ class Run {
 
   /// Figures of all ranks on rank 0, for the result's attributes and the report.
   void collect_figures() {
-    const RankFigures mine{source_->bytes_read(), host_device_name()};
+    const RankFigures mine{source_->bytes_read(), device_.ops->device_name()};
     const auto all = ranks_.gather(mine.serialise());
     if (ranks_.rank() != 0) return;
     for (const std::string& warning : source_->info().warnings) warn(warning);
@@ -173,10 +173,10 @@ class Run {
     report_.chosen_columns = options_.columns;
     report_.blocks = grid_.count();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    report_.staging_memory = backend_->staging_memory().high_water;
-    report_.device_memory = backend_->device_memory().high_water;
+    report_.staging_memory = device_.backend->staging_memory().high_water;
+    report_.device_memory = device_.backend->device_memory().high_water;
     add_figures(all, report_);
-    add_attributes(options_, job_options_, world_, backend_->name(), all, report_);
+    add_attributes(options_, job_options_, world_, device_.backend->name(), all, report_);
   }
 
   void write() {
@@ -202,8 +202,7 @@ class Run {
   BlockGrid grid_;
   Shard shard_;
   JobOptions job_options_;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Ops> ops_;
+  Device device_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<BlockPipeline> pipeline_;

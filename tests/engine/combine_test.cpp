@@ -17,6 +17,31 @@ class CombineRanks : public testing::Test {
   char** argv_ = nullptr;
   World world_{argc_, argv_, std::chrono::seconds(20)};
   Communicator& ranks_ = world_.communicator();
+  std::unique_ptr<Backend> backend_ = make_async_host_backend();
+  std::unique_ptr<Ops> ops_ = make_host_ops(*backend_);
+  Queue queue_ = backend_->make_queue();
+
+  /// By way of device memory.
+  void combine(HostPartial& partial) {
+    const DeviceBuffer memory(*backend_, partial.layout().total_bytes(), queue_);
+    const PartialView view(partial.layout(), memory.data());
+    backend_->copy(memory.data(), partial.combined().data(), partial.combined().size(), queue_);
+    combine_ranks(view, *ops_, ranks_, queue_);
+    backend_->copy(partial.combined().data(), memory.data(), partial.combined().size(), queue_);
+    backend_->wait_host(backend_->record(queue_));
+  }
+
+  /// acc += other, both by way of device memory.
+  void merge(HostPartial& acc, HostPartial& other) {
+    const std::size_t bytes = acc.combined().size();
+    const DeviceBuffer a(*backend_, acc.layout().total_bytes(), queue_),
+        b(*backend_, acc.layout().total_bytes(), queue_);
+    backend_->copy(a.data(), acc.combined().data(), bytes, queue_);
+    backend_->copy(b.data(), other.combined().data(), bytes, queue_);
+    merge_partials({acc.layout(), a.data()}, {acc.layout(), b.data()}, *ops_, queue_);
+    backend_->copy(acc.combined().data(), a.data(), bytes, queue_);
+    backend_->wait_host(backend_->record(queue_));
+  }
 };
 
 PartialLayout test_layout() {
@@ -55,7 +80,7 @@ TEST_F(CombineRanks, OfTermsDealtAmongRanks_GivesTheBitsOfOneRank) {
     add_term(alone, k);
     if (k % ranks_.size() == ranks_.rank()) add_term(mine, k);
   }
-  combine_ranks(mine, ranks_);
+  combine(mine);
   EXPECT_EQ(mine.integers("n"), alone.integers("n"));
   EXPECT_EQ(mine.integers("first"), alone.integers("first"));
   EXPECT_EQ(mine.doubles("low"), alone.doubles("low"));
@@ -66,9 +91,20 @@ TEST_F(CombineRanks, OfTermsDealtAmongRanks_GivesTheBitsOfOneRank) {
   EXPECT_EQ(a[2], std::numeric_limits<double>::infinity());
 }
 
+TEST_F(CombineRanks, MergedLanes_GiveTheBitsOfOne) {
+  HostPartial alone(test_layout()), mine(test_layout()), other(test_layout());
+  for (std::int64_t k = 0; k < 23; ++k) {
+    add_term(alone, k);
+    add_term(k % 3 == 0 ? mine : other, k);
+  }
+  merge(mine, other);
+  const auto a = mine.combined(), b = alone.combined();
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size()), 0);
+}
+
 TEST_F(CombineRanks, OfNothing_IsNothing) {
   HostPartial mine(test_layout());
-  combine_ranks(mine, ranks_);
+  combine(mine);
   EXPECT_EQ(mine.sums("sum"), std::vector<double>(1001, 0.0));
   EXPECT_EQ(mine.integers("first")[0], std::numeric_limits<std::int64_t>::max());
 }

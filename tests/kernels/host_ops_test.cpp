@@ -150,6 +150,17 @@ TEST(HostOps, EveryOperationRunsOnItsQueueAndNotBefore) {
   EXPECT_EQ(backend.last_queue, 17);
   ops->keep_max(high, values, 2, {18});
   EXPECT_EQ(backend.last_queue, 18);
+  std::int64_t least[] = {1, 4}, greatest[] = {1, 4};
+  ops->keep_min(least, more, 2, {19});
+  EXPECT_EQ(backend.last_queue, 19);
+  ops->keep_max(greatest, more, 2, {20});
+  EXPECT_EQ(backend.last_queue, 20);
+  std::vector<std::int64_t> merged(binned_bytes(2) / 8 + 1, 0);
+  ops->merge_binned(binned_view(merged.data(), 2), binned_view(sums.data(), 2), {21});
+  EXPECT_EQ(backend.last_queue, 21);
+  const std::int8_t tops[] = {34, 35};
+  ops->align_binned(binned_view(merged.data(), 2), tops, {22});
+  EXPECT_EQ(backend.last_queue, 22);
   EXPECT_EQ(sum[0], -7);
   EXPECT_EQ(counts[0], 5);
   EXPECT_EQ(packed[2], -7);
@@ -168,6 +179,14 @@ TEST(HostOps, EveryOperationRunsOnItsQueueAndNotBefore) {
   EXPECT_EQ(low[1], 3);
   EXPECT_EQ(high[0], 3);
   EXPECT_EQ(high[1], 4);
+  EXPECT_EQ(least[0], 1);
+  EXPECT_EQ(least[1], 2);
+  EXPECT_EQ(greatest[0], 1);
+  EXPECT_EQ(greatest[1], 4);
+  binned_round(binned_view(merged.data(), 2), total);
+  EXPECT_EQ(total[1], 3);
+  EXPECT_EQ(binned_view(merged.data(), 2).top[0], 34);
+  EXPECT_EQ(binned_view(merged.data(), 2).top[1], 35);
 }
 
 TEST(HostDeviceName, NamesProcessorAndKernels) {

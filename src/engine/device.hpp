@@ -1,0 +1,35 @@
+#pragma once
+// Where a rank computes and how ranks combine: chosen once, the same kind on all ranks.
+#include <memory>
+#include <string>
+
+#include "comm/world.hpp"
+#include "core/backend.hpp"
+#include "kernels/ops.hpp"
+
+namespace rowmill {
+
+struct DeviceWish {
+  std::string backend = "auto";    ///< "auto", "host", "cuda"; tests: "host-async"
+  std::string comm = "auto";       ///< "auto", "nccl", "mpi"
+  std::int64_t device_memory = 0;  ///< --device-memory; 0: nine tenths of what is free
+  std::chrono::milliseconds timeout{0};
+};
+
+/// Members are destroyed in the order that their uses demand.
+struct Device {
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Ops> ops;
+  std::unique_ptr<Communicator> nccl;  ///< null: bulk sums go over the world's communicator
+  std::string why_host;                ///< why auto did not take CUDA; empty if it did or was not asked to
+  std::string warning;                 ///< to be said once, by rank 0
+
+  Communicator& bulk(Communicator& ranks) const { return nccl ? *nccl : ranks; }
+};
+
+/// Collective over the world. CUDA is taken by "auto" when every rank has a device; device of a rank: the only visible
+/// one, else local rank modulo their number. Two ranks on one device combine by MPI, with a warning. Throws
+/// Error(device) on every rank if "cuda" or "nccl" was asked for and cannot be had.
+Device choose_device(const DeviceWish& wish, World& world);
+
+}  // namespace rowmill
