@@ -1,6 +1,7 @@
 #pragma once
 // A view of a dense row-major matrix. Owns nothing.
 #include <cstdint>
+#include <type_traits>
 
 namespace rowmill {
 
@@ -13,7 +14,10 @@ struct MatrixView {
   T& at(std::int64_t i, std::int64_t j) const { return data[i * stride + j]; }
   T* row(std::int64_t i) const { return data + i * stride; }
   MatrixView middle_rows(std::int64_t first, std::int64_t count) const { return {row(first), count, cols, stride}; }
-  operator MatrixView<const T>() const { return {data, rows, cols, stride}; }
+  template <typename U>
+  requires(std::is_same_v<U, const T> && !std::is_const_v<T>) operator MatrixView<U>() const {
+    return {data, rows, cols, stride};
+  }
 };
 
 /// One byte an element: 1 where the value is missing. rows × cols, row-major, stride in bytes.
