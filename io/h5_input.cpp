@@ -68,7 +68,9 @@ void take_plan(const H5HelperClient::Answer& answer, const InputRequest& request
   plan.offset = json.value("offset", std::int64_t{0});
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
-  plan.warnings = json.at("warnings").get<std::vector<std::string>>();
+  for (const auto& warning : json.at("warnings")) {
+    plan.warnings.push_back(plan.name() + ": " + warning.get<std::string>());
+  }
   if (const auto names = json.value("conventions", std::string()); !names.empty() && request.format == "auto") {
     plan.warnings.push_back(plan.name() + " is read as stored, although its attributes say more (" + names +
                             "): those conventions are not applied; --format hdf5 says that this is meant");

@@ -27,12 +27,12 @@ std::string name_of(Missing missing) {
 }
 
 RowRange chosen_rows(const RunOptions& options, const SourceInfo& info) {
-  if (info.rows == 0) throw Error(ExitCode::input, options.input + ": has no rows");
+  if (info.rows == 0) throw Error(ExitCode::input, info.name() + ": has no rows");
   const std::int64_t end = options.end_row.value_or(info.rows);
   if (options.first_row < 0 || end > info.rows || options.first_row >= end) {
     throw Error(ExitCode::usage, "--rows " + std::to_string(options.first_row) + ":" + std::to_string(end) +
                                      " does not lie within the " + std::to_string(info.rows) + " rows of " +
-                                     options.input);
+                                     info.name());
   }
   return {options.first_row, end - options.first_row};
 }
@@ -59,7 +59,7 @@ JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info,
   }
   const std::int64_t rows = chosen_rows(options, info).count;
   if (options.job != "gram" && rows - options.ddof < 1) {
-    throw Error(ExitCode::input, options.input + ": " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+    throw Error(ExitCode::input, info.name() + ": " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
                                      " with --ddof " + std::to_string(options.ddof) + ": a variance needs at least " +
                                      std::to_string(options.ddof + 1) + "; use more rows or --ddof 0");
   }

@@ -88,7 +88,7 @@ class Run {
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *backend_, *ops_,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
-                       is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input, options_.columns});
+                       is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), options_.columns});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
   }
@@ -147,7 +147,7 @@ class Run {
     std::vector<std::byte> bytes;
     if (ranks_.rank() == 0) {
       if (partial.integers("inexact").at(0) > 0) {
-        warn(options_.input + ": integers beyond 2^53 were rounded to the nearest float64");
+        warn(source_->info().name() + ": integers beyond 2^53 were rounded to the nearest float64");
       }
       bytes = with_heartbeats(ranks_, {Stage::finishing}, [&] {
         const Next next = job_->finish(partial, state, report_.result);

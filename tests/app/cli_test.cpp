@@ -152,6 +152,26 @@ TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
   expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "no/such");
 }
 
+TEST(Program, MessagesAboutADataSetThatWasChosenByDefault_NameIt) {
+  Folder folder;
+  Matrix<float> x = counting(10, 2);
+  x.at(3, 1) = NAN;
+  const std::string input = folder / "x.h5", name = input + ":/X";
+  test::write_h5(input, x);
+  expect_one_line(rowmill({"cov", input}), 3, name + ": the value at row 3");
+  expect_one_line(rowmill({"stats", input, "--rows", "5:11"}), 2, "the 10 rows of " + name);
+  expect_one_line(rowmill({"stats", input, "--rows", "0:1"}), 3, name + ": 1 row with --ddof 1");
+  expect_one_line(rowmill({"stats", input, "--columns", "2"}), 2, name + ": has no column 2");
+  test::write_h5(input, counting(0, 2));
+  expect_one_line(rowmill({"stats", input}), 3, name + ": has no rows");
+  Matrix<std::int64_t> large(10, 1);
+  large.at(3, 0) = (1LL << 53) + 1;
+  test::write_h5(input, large);
+  const Outcome outcome = rowmill({"stats", input});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.err.find(name + ": integers beyond 2^53"), std::string::npos) << outcome.err;
+}
+
 TEST(Program, MemoryThatIsTooLittle_NamesTheNeed) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(100, 2));
