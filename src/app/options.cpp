@@ -96,8 +96,8 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   RunOptions& run = line.run;
   add_input(app, line);
   add_output(app, run.output, run.overwrite);
-  add(app, "rows", words.rows, "only the rows A:B (B not included)")->check(not_empty());
-  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9")->check(not_empty());
+  add(app, "rows", words.rows, "only the rows A:B (B not included; either end may be left out)")->check(not_empty());
+  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9 or 20:")->check(not_empty());
   if (run.job != "gram")
     add(app, "ddof", run.ddof, "divide by rows minus this")->transform(whole_number_within(0, 1 << 30));
   add(app, "missing", run.missing,

@@ -37,6 +37,16 @@ RowRange chosen_rows(const RunOptions& options, const SourceInfo& info) {
   return {options.first_row, end - options.first_row};
 }
 
+std::vector<std::int64_t> chosen_columns(const RunOptions& options, const SourceInfo& info) {
+  std::vector<std::int64_t> columns;
+  for (const ColumnRange& range : options.columns) {
+    columns.push_back(range.first);
+    const std::int64_t last = std::min(range.last.value_or(info.columns - 1), info.columns);
+    for (std::int64_t column = range.first; column < last;) columns.push_back(++column);
+  }
+  return columns;
+}
+
 JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows) {
   JobOptions chosen;
   chosen.ddof = options.ddof;

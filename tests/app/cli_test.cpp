@@ -152,6 +152,23 @@ TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
   expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "no/such");
 }
 
+TEST(Program, ColumnsUpToTheLast_AreMilled) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 5));
+  const auto maxima = [&](const std::string& columns) {
+    const Outcome outcome =
+        rowmill({"stats", folder / "x.h5", "--columns", columns, "-o", folder / "out.h5", "--overwrite"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return test::read_result(folder / "out.h5", "max");
+  };
+  EXPECT_EQ(maxima("3:"), (std::vector<double>{48, 49}));
+  EXPECT_EQ(maxima("4:,:2"), (std::vector<double>{49, 45, 46}));
+  EXPECT_EQ(maxima(":"), (std::vector<double>{45, 46, 47, 48, 49}));
+  for (const std::string columns : {"5:", "9223372036854775807", "9223372036854775807:", "4:9223372036854775807"}) {
+    expect_one_line(rowmill({"stats", folder / "x.h5", "--columns", columns}), 2, "its columns are 0 to 4");
+  }
+}
+
 TEST(Program, MessagesAboutADataSetThatWasChosenByDefault_NameIt) {
   Folder folder;
   Matrix<float> x = counting(10, 2);

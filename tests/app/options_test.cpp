@@ -31,7 +31,7 @@ TEST(Options, OfAJob_AreUnderstood) {
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(run.first_row, 10);
   EXPECT_EQ(run.end_row, 200);
-  EXPECT_EQ(run.columns, (std::vector<std::int64_t>{3, 5, 6, 7, 0}));
+  EXPECT_EQ(run.columns, (std::vector<ColumnRange>{{3, 3}, {5, 7}, {0, 0}}));
   EXPECT_EQ(run.ddof, 0);
   EXPECT_EQ(run.missing, "propagate");
   EXPECT_EQ(run.precision, "fp64");
@@ -122,6 +122,37 @@ TEST(Options, NumbersThatAreNotWhatTheyLook_AreRefusedInAShortLine) {
     EXPECT_EQ(parsed.exit_code, 2) << words.back();
     EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
     EXPECT_LT(parsed.text.size(), 200U) << parsed.text;
+  }
+}
+
+TEST(Options, RangesWithOpenEnds_ReachToTheFirstAndTheLast) {
+  const auto columns_of = [](const char* text) {
+    const Parsed parsed = parse({"cov", "f.h5", "--columns", text});
+    EXPECT_TRUE(parsed.line) << parsed.text;
+    return parsed.line ? parsed.line->run.columns : std::vector<ColumnRange>{{-1, -1}};
+  };
+  EXPECT_EQ(columns_of("3:"), (std::vector<ColumnRange>{{3, std::nullopt}}));
+  EXPECT_EQ(columns_of(":3"), (std::vector<ColumnRange>{{0, 2}}));
+  EXPECT_EQ(columns_of("7,2:,:1"), (std::vector<ColumnRange>{{7, 7}, {2, std::nullopt}, {0, 0}}));
+  EXPECT_TRUE(columns_of(":").empty()) << "all, without picking them one by one";
+  using Rows = std::pair<std::int64_t, std::optional<std::int64_t>>;
+  const std::vector<std::pair<const char*, Rows>> rows = {
+      {"3:", {3, std::nullopt}}, {":3", {0, 3}}, {":", {0, std::nullopt}}};
+  for (const auto& [text, range] : rows) {
+    const Parsed parsed = parse({"cov", "f.h5", "--rows", text});
+    ASSERT_TRUE(parsed.line) << parsed.text;
+    EXPECT_EQ(Rows(parsed.line->run.first_row, parsed.line->run.end_row), range) << text;
+  }
+}
+
+TEST(Options, ListsOfColumnsWithGaps_AreRefused) {
+  for (const char* text : {"--columns=0,", "--columns=,0", "--columns=0,,1", "--columns=,", "--columns=3:3",
+                           "--columns=:0", "--columns=-1", "--columns=-2:4", "--columns=1:2:3", "--columns=0, 1"}) {
+    const Parsed parsed = parse({"cov", "f.h5", text});
+    EXPECT_FALSE(parsed.line) << text;
+    EXPECT_EQ(parsed.exit_code, 2) << text;
+    EXPECT_NE(parsed.text.find("--columns"), std::string::npos) << parsed.text;
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
   }
 }
 
