@@ -133,6 +133,19 @@ void add_generate(CLI::App& app, CommandLine& line, Words& words) {
   add(app, "missing-share", g.missing_share, "share of values that are NaN")->check(number_within(0.0, 0.999));
 }
 
+/// Options that would do nothing beside the others. Only those of the command line itself: a default from elsewhere may
+/// be meant for other runs.
+void refuse_idle_options(const GenerateOptions& g, const std::vector<std::string>& arguments) {
+  const auto given = [&](const std::string& name) {
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const std::string& word) { return word == name || word.starts_with(name + "="); });
+  };
+  if (given("--gzip-level") && g.filter == "none")
+    throw Error(ExitCode::usage, "--gzip-level does nothing without a filter: add --filter gzip");
+  if (given("--loading") && g.rank == 0)
+    throw Error(ExitCode::usage, "--loading does nothing with --rank 0: give a rank of 1 or more");
+}
+
 void understand_generate(GenerateOptions& g, const Words& words) {
   const auto [path, dataset] = split_input(g.path);
   g.path = path;
@@ -215,11 +228,13 @@ void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> ar
   Words words;
   line.run.job = line.command;
   add_options(app, line, words);
+  const std::vector<std::string> given = arguments;
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   app.parse(std::move(arguments));
   check_config(app);
   if (line.command == "generate") {
     understand_generate(line.generate, words);
+    refuse_idle_options(line.generate, given);
   } else {
     understand_run(line.run, words);
   }

@@ -276,6 +276,12 @@ TEST(Program, GenerateWithJson_PrintsAnObject) {
   EXPECT_NE(outcome.out.find("\"rows\": 10"), std::string::npos) << outcome.out;
 }
 
+TEST(Program, Generate_WithAFilterAndNoStorageChunks_SaysWhatToAdd) {
+  Folder folder;
+  expect_one_line(rowmill({"generate", folder / "g.h5", "--shape", "10x2", "--filter", "gzip"}), 2, "add --chunk");
+  EXPECT_FALSE(std::filesystem::exists(folder / "g.h5"));
+}
+
 TEST(Program, Generate_PlantsAnswersThatCovFinds) {
   Folder folder;
   const Outcome made = rowmill({"generate", folder / "g.h5", "--shape", "20000x6", "--seed", "3"});

@@ -203,6 +203,27 @@ TEST(Options, OfGenerate_AreUnderstood) {
   EXPECT_EQ(g.noise, 0.5);
 }
 
+TEST(Options, OfGenerate_ThatWouldDoNothing_AreRefusedWithWhatToAdd) {
+  const std::vector<std::pair<std::vector<const char*>, const char*>> idle = {
+      {{"--gzip-level", "6"}, "add --filter gzip"},
+      {{"--gzip-level=6", "--chunk", "5x5"}, "add --filter gzip"},
+      {{"--rank", "0", "--loading", "2"}, "a rank of 1 or more"}};
+  for (const auto& [options, cure] : idle) {
+    std::vector<const char*> words = {"generate", "x.h5", "--shape", "9x9"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Parsed parsed = parse(words);
+    EXPECT_FALSE(parsed.line) << options[0];
+    EXPECT_EQ(parsed.exit_code, 2) << options[0];
+    EXPECT_NE(parsed.text.find(cure), std::string::npos) << parsed.text;
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+  }
+  EXPECT_TRUE(
+      parse({"generate", "x.h5", "--shape", "9x9", "--chunk", "5x5", "--filter", "gzip", "--gzip-level", "6"}).line);
+  setenv("ROWMILL_GZIP_LEVEL", "6", 1);  // a default for files that have a filter
+  EXPECT_TRUE(parse({"generate", "x.h5", "--shape", "9x9"}).line);
+  unsetenv("ROWMILL_GZIP_LEVEL");
+}
+
 TEST(Options, HelpAndVersion_ArePrintedWithExitZero) {
   EXPECT_EQ(parse({"--help"}).exit_code, 0);
   EXPECT_EQ(parse({"--version"}).text.substr(0, 8), "rowmill ");
