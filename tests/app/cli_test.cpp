@@ -250,6 +250,20 @@ TEST(Program, Info_TellsWhatWouldBeMilled) {
   EXPECT_EQ(rowmill({"info", folder / "x.h5", "--json"}).out.front(), '{');
 }
 
+TEST(Program, Info_OfADataSetWithoutRows_SaysThatThereIsNothingToMill) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(0, 3));
+  for (const std::string& input : {folder / "x.h5", folder / "x.h5:/X"}) {
+    const Outcome outcome = rowmill({"info", input});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("x.h5:/X: has no rows to mill"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("would mill"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("0 x 3"), std::string::npos) << outcome.out;
+    const Outcome json = rowmill({"info", input, "--json"});
+    EXPECT_NE(json.out.find("\"would_mill\": null"), std::string::npos) << json.out;
+  }
+}
+
 TEST(Program, Info_OfADataSetThatIsNotThere_ExitsWithThree) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(10, 2));
