@@ -104,6 +104,17 @@ json parsed(const std::vector<std::byte>& bytes) {
   return json::parse(text, text + bytes.size());
 }
 
+/// The options as resolved, and instead of those that only limit the plan what it made of them on rank 0.
+std::string command_as_run(const RunOptions& options, const RunReport& report) {
+  json all = json::parse(options.command_json);
+  if (options.memory == 0) all["memory"] = report.memory.node_bytes;  // else it stands there as it was given
+  all["block-rows"] = report.block_rows;
+  all["threads"] = report.memory.lanes;
+  all["io-threads"] = report.memory.io_threads;
+  all["prefetch"] = report.memory.read_ahead();
+  return as_text(all);
+}
+
 json input_as_json(const RunOptions& options, const SourceInfo& info) {
   return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
                            {"dataset", info.dataset},
@@ -131,7 +142,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   for (const auto& bytes : of_ranks) devices.insert(parsed(bytes).at("device").get<std::string>());
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
-  sink.attribute("command", options.command_json);
+  sink.attribute("command", command_as_run(options, report));
   sink.attribute("inputs", as_text(input_as_json(options, report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);

@@ -47,7 +47,7 @@ struct RunOptions {
   std::chrono::milliseconds timeout{600000};
   std::string progress = "auto";
   bool quiet = false;               ///< warnings stand in the report only
-  std::string command_json = "{}";  ///< all options as resolved, for the result's attributes
+  std::string command_json = "{}";  ///< all options as resolved before there is a plan
 };
 
 /// What a run leaves behind, on rank 0; elsewhere, and after an error, only the first two are set.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "tests/support/files.hpp"
@@ -55,6 +56,34 @@ TEST(Program, Stats_OfAnHdf5File_WritesAResultThatTellsWhereItCameFrom) {
   EXPECT_GT(number("precision_bound"), 0);
   EXPECT_LT(number("precision_bound"), 1e-11);
   EXPECT_GT(number("seconds"), 0);
+}
+
+TEST(Program, TheCommandOfAResult_TellsWhatThePlanChose) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(1000, 3));
+  const auto command_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"cov", folder / "x.h5", "-o", folder / "out.h5", "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = rowmill(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return nlohmann::json::parse(test::read_attribute(folder / "out.h5", "command"));
+  };
+  const auto chosen = command_of({});
+  for (const char* option : {"threads", "io-threads", "prefetch", "block-rows", "memory"}) {
+    EXPECT_GT(chosen.at(option).get<std::int64_t>(), 0) << option;
+  }
+  EXPECT_EQ(chosen.at("block-rows"), test::read_number_attribute(folder / "out.h5", "block_rows"));
+  EXPECT_GE(chosen.at("memory").get<std::int64_t>(), 1 << 20) << "bytes";
+  const auto given = command_of({"--block-rows", "100", "--threads", "2", "--io-threads", "1", "--prefetch", "3",
+                                 "--memory", "256MiB", "--ddof", "0"});
+  EXPECT_EQ(given.at("block-rows"), 100);
+  EXPECT_EQ(given.at("threads"), 2);
+  EXPECT_EQ(given.at("io-threads"), 1);
+  EXPECT_EQ(given.at("prefetch"), 3);
+  EXPECT_EQ(given.at("memory"), "256MiB");
+  EXPECT_EQ(given.at("ddof"), 0);
+  const auto one_block = command_of({"--block-rows", "1000", "--threads", "8"});
+  EXPECT_EQ(one_block.at("threads"), 1) << "one block needs no more";
 }
 
 TEST(Program, Cov_InFp32_TellsItsBoundAndAnErrorBelowIt) {
