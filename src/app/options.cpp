@@ -150,6 +150,8 @@ void understand_generate(GenerateOptions& g, const Words& words) {
   const auto [path, dataset] = split_input(g.path);
   g.path = path;
   if (!dataset.empty()) g.dataset = dataset;
+  if (!dataset.empty() && path.ends_with(".npy"))
+    throw Error(ExitCode::usage, path + ": a .npy file has no data sets: leave out :" + dataset);
   std::tie(g.rows, g.columns) = two_sizes(words.shape, "--shape");
   if (!words.chunk.empty()) std::tie(g.chunk_rows, g.chunk_columns) = two_sizes(words.chunk, "--chunk");
   std::string type = words.type;

@@ -181,6 +181,16 @@ TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
   expect_one_line(rowmill({"stats", folder / "x.h5:/X", "-o", folder / "no/such/out.h5"}), 2, "no/such");
 }
 
+TEST(Program, ADataSetOfAnNpyFile_IsWrongUsageForEveryCommand) {
+  Folder folder;
+  test::write_npy(folder / "x.npy", counting(10, 2));
+  for (const char* command : {"info", "stats", "gram", "cov"}) {
+    expect_one_line(rowmill({command, folder / "x.npy:/X"}), 2, "leave out :/X");
+  }
+  expect_one_line(rowmill({"generate", folder / "y.npy:/X", "--shape", "4x4"}), 2, "leave out :/X");
+  EXPECT_FALSE(std::filesystem::exists(folder / "y.npy"));
+}
+
 TEST(Program, ColumnsUpToTheLast_AreMilled) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(10, 5));

@@ -224,6 +224,14 @@ TEST(Options, OfGenerate_ThatWouldDoNothing_AreRefusedWithWhatToAdd) {
   unsetenv("ROWMILL_GZIP_LEVEL");
 }
 
+TEST(Options, OfGenerate_ThatNameADataSetOfAnNpyFile_AreRefused) {
+  const Parsed parsed = parse({"generate", "x.npy:/Y", "--shape", "9x9"});
+  EXPECT_FALSE(parsed.line);
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_NE(parsed.text.find("leave out :/Y"), std::string::npos) << parsed.text;
+  EXPECT_TRUE(parse({"generate", "x.npy", "--shape", "9x9"}).line);
+}
+
 TEST(Options, HelpAndVersion_ArePrintedWithExitZero) {
   EXPECT_EQ(parse({"--help"}).exit_code, 0);
   EXPECT_EQ(parse({"--version"}).text.substr(0, 8), "rowmill ");
