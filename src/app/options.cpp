@@ -58,7 +58,8 @@ CLI::Option* add(CLI::App& app, const std::string& name, T& value, const std::st
 }
 
 void add_general(CLI::App& app, CommandLine& line) {
-  add(app, "log-level", line.log_level, "trace, debug, info, warn, error or off")
+  add(app, "log-level", line.log_level,
+      "trace, debug, info, warn, error or off; an error that ends the run is always said")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
   app.add_flag("--json", line.json, "print one JSON object instead of a table")->envname("ROWMILL_JSON");
   app.set_config("--config", "", "a TOML file with defaults for these options");

@@ -172,6 +172,21 @@ TEST(Program, InputsThatCannotBeUsed_ExitWithThreeAndOneLine) {
   expect_one_line(rowmill({"stats", folder / "x.h5:/nosuch"}), 3, "/nosuch");
 }
 
+TEST(Program, TheErrorThatEndsARun_IsSaidThoughTheLogIsOff) {
+  Folder folder;
+  Matrix<std::int64_t> x(10, 1);
+  x.at(3, 0) = (1LL << 53) + 1;
+  test::write_h5(folder / "x.h5", x);
+  const std::string off = "--log-level=off";
+  expect_one_line(rowmill({"stats", folder / "x.h5:/nosuch", off}), 3, "/nosuch");
+  expect_one_line(rowmill({"stats", folder / "x.h5:/nosuch", off}, 2), 3, "/nosuch");
+  expect_one_line(rowmill({"info", folder / "x.h5:/nosuch", off}), 3, "/nosuch");
+  expect_one_line(rowmill({"generate", folder / "no/such/x.h5", "--shape", "4x4", off}), 2, "no/such");
+  const Outcome warned = rowmill({"stats", folder / "x.h5", off});
+  EXPECT_EQ(warned.exit_code, 0);
+  EXPECT_TRUE(warned.err.empty()) << "warnings are off: " << warned.err;
+}
+
 TEST(Program, RowsAndColumnsOutsideTheData_AreWrongUsage) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(10, 2));
