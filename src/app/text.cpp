@@ -134,19 +134,20 @@ std::string format_table(const TableRows& rows) {
 
 std::string result_table(const CommandLine& line, const RunReport& report, const Planted& planted) {
   const SourceInfo& source = report.source;
-  const std::string dataset = source.dataset.empty() ? "" : ":" + source.dataset;
-  std::string text = line.command + " of " + source.path + dataset + ": " + grouped(report.input.rows) + " rows × " +
+  std::string text = line.command + " of " + source.name() + ": " + grouped(report.input.rows) + " rows × " +
                      grouped(report.input.columns) + " columns, " + source.stored_type + "\n\n";
   if (line.command == "stats") {
     text += format_table(column_rows(report, planted, {"count", "missing", "mean", "std", "min", "max"}));
     text += left_out(report.input.columns, shown_columns);
   } else if (line.command == "cov") {
     text += format_table(column_rows(report, planted, {"mean", "std"})) + left_out(report.input.columns, shown_columns);
-    text += "\n" + format_table(corner_rows(report, "covariance")) + left_out(report.input.columns, 8);
+    text += '\n';
+    text += format_table(corner_rows(report, "covariance")) + left_out(report.input.columns, 8);
   } else {
     text += format_table(corner_rows(report, line.command)) + left_out(report.input.columns, 8);
   }
-  text += "\n" + format_duration(report.seconds) + ", " + format_size(report.bytes_read) + " read" +
+  text += '\n';
+  text += format_duration(report.seconds) + ", " + format_size(report.bytes_read) + " read" +
           (report.passes > 1 ? " in " + std::to_string(report.passes) + " passes" : "") + ", " +
           format_size(report.peak_memory) + " of memory at most in a rank\n";
   text += line.run.output.empty() ? "no result file: name one with -o\n" : "result in " + line.run.output + "\n";

@@ -52,8 +52,8 @@ std::int64_t end_bytes(const PartialLayout& layout) {
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
                        std::int64_t blocks_of_rank) {
   MemoryPlan plan;
-  const std::int64_t node = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
-  plan.budget = node / std::max(1, wish.ranks_on_node);
+  plan.node_bytes = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
+  plan.budget = plan.node_bytes / std::max(1, wish.ranks_on_node);
   plan.slot_bytes = slot_bytes;
   plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
   plan.reader_bytes = wish.reader_bytes;
