@@ -4,9 +4,7 @@
 set(ROWMILL_MPI_ENV
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
-  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2
-  # where this machine's name is not in /etc/hosts every start of MPI would wait five seconds for a name server
-  OMPI_MCA_opal_if_do_not_resolve=1)
+  OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2)
 function(rowmill_test name)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LINK;RANKS;LABELS" ${ARGN})
   if(NOT A_TIMEOUT)

@@ -118,8 +118,7 @@ inline const std::vector<std::pair<std::string, std::string>>& mpi_environment()
       {"OMPI_MCA_pml", "ob1"},
       {"OMPI_MCA_btl", "self,vader"},
       {"OMPI_MCA_mpi_yield_when_idle", "1"},
-      {"HWLOC_HIDE_ERRORS", "2"},
-      {"OMPI_MCA_opal_if_do_not_resolve", "1"}};
+      {"HWLOC_HIDE_ERRORS", "2"}};
   return variables;
 }
 
