@@ -17,7 +17,6 @@ class DenseSource : public Source {
   void needs_memory_a_reader(std::int64_t bytes) { info_.reader_bytes = bytes; }
   std::int64_t row_bytes() const { return row_bytes_; }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(info_.type)); }
-  std::string name() const { return info_.dataset.empty() ? info_.path : info_.path + ":" + info_.dataset; }
 
   /// Fills `to` with rows, at least one, that lie within the source. Called from several threads at once.
   virtual void fill(RowRange rows, std::byte* to) = 0;

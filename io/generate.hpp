@@ -18,9 +18,8 @@ struct GenerateOptions {
   std::int64_t rows = 0, columns = 0;
   DType type = DType::f32;  ///< every type but bf16
   bool big_endian = false;
-  std::int64_t chunk_rows = 0,
-               chunk_columns = 0;  ///< both 0: contiguous, or chunks of about 1 MiB if there is a filter
-  std::string filter = "none";     ///< "none", "gzip", "shuffle+gzip"
+  std::int64_t chunk_rows = 0, chunk_columns = 0;  ///< both 0: contiguous
+  std::string filter = "none";                     ///< "none", "gzip", "shuffle+gzip"; needs chunks
   int gzip_level = 4;
   std::uint64_t seed = 1;
   std::int64_t rank = 5;

@@ -29,6 +29,9 @@ void check_storage(const GenerateOptions& options) {
   if (is_npy(options.path) && (options.chunk_rows != 0 || options.filter != "none")) {
     refuse(".npy files have neither storage chunks nor filters; choose an output that ends in .h5");
   }
+  if (options.filter != "none" && options.chunk_rows == 0) {
+    refuse("filter " + options.filter + " needs storage chunks: add --chunk ROWSxCOLUMNS, as in --chunk 1024x64");
+  }
   if (options.dataset.find_first_not_of('/') == std::string::npos || (options.dataset + "/").starts_with("/planted/")) {
     refuse("'" + options.dataset + "' cannot be the data set; choose a name such as /X");
   }
@@ -56,15 +59,11 @@ void check_options(const GenerateOptions& options) {
   check_storage(options);
 }
 
-/// Storage chunks as they will be: cut to the shape, and chosen where a filter needs them.
+/// Storage chunks as they will be: cut to the shape.
 GenerateOptions with_storage_chunks(GenerateOptions options) {
   if (options.rows == 0) {  // storage chunks cannot be longer than what they hold
     options.chunk_rows = options.chunk_columns = 0;
     options.filter = "none";
-  }
-  if (options.filter != "none" && options.chunk_rows == 0) {
-    options.chunk_columns = options.columns;
-    options.chunk_rows = std::max<std::int64_t>(1, kPieceBytes / (options.columns * element_bytes(options)));
   }
   options.chunk_rows = std::min(options.chunk_rows, options.rows);
   options.chunk_columns = std::min(options.chunk_columns, options.columns);
@@ -88,7 +87,7 @@ std::int64_t block_rows(const GenerateOptions& options) {
   const std::int64_t need = model + std::max(rows * row_bytes * 2, covariance * (is_npy(options.path) ? 24 : 8));
   if (need > options.memory) {
     refuse("this shape, rank and chunk need " + format_size(need) + " of memory and may use " +
-           format_size(options.memory) + "; give more --memory, or storage chunks of fewer rows");
+           format_size(options.memory) + "; choose fewer columns, a lower rank, or storage chunks of fewer rows");
   }
   return rows;
 }

@@ -17,8 +17,8 @@ inline std::int64_t element_bytes(const GenerateOptions& options) {
   return static_cast<std::int64_t>(size_of(options.type));
 }
 
-/// The options with storage chunks as they will be: cut to the shape, and chosen where a filter needs them. Throws
-/// Error(usage) for options that make no sense or need more memory than they allow.
+/// The options with storage chunks as they will be: cut to the shape, none where there are no rows. Throws Error(usage)
+/// for options that make no sense or need more memory than they allow.
 GenerateOptions checked(const GenerateOptions& requested);
 
 /// Rows of one block: about 1 MiB, whole storage chunks. Throws Error(usage) if the memory budget does not hold it.

@@ -68,7 +68,9 @@ void take_plan(const H5HelperClient::Answer& answer, const InputRequest& request
   plan.offset = json.value("offset", std::int64_t{0});
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
-  plan.warnings = json.at("warnings").get<std::vector<std::string>>();
+  for (const auto& warning : json.at("warnings")) {
+    plan.warnings.push_back(plan.name() + ": " + warning.get<std::string>());
+  }
   if (const auto names = json.value("conventions", std::string()); !names.empty() && request.format == "auto") {
     plan.warnings.push_back(plan.name() + " is read as stored, although its attributes say more (" + names +
                             "): those conventions are not applied; --format hdf5 says that this is meant");
@@ -94,6 +96,7 @@ FileListing list_by(H5HelperClient& helper, const ReadFile& file) {
       line.shape = entry.at("shape").get<std::string>();
       line.storage = entry.at("storage").get<std::string>();
       line.numeric = entry.at("numeric").get<bool>();
+      line.needs_filter = entry.at("needs_filter").get<bool>();
       line.why_not = entry.at("why_not").get<std::string>();
       listing.datasets.push_back(std::move(line));
     }
@@ -137,17 +140,21 @@ InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::
 }
 
 std::string choose_dataset(const FileListing& listing) {
+  // that it cannot be read must be said, not passed over in favour of another
+  const auto readable = [&](const DatasetLine& line) {
+    if (line.numeric) return line.path;
+    throw Error(ExitCode::input, listing.path + ":" + line.path + ": " + line.why_not);
+  };
   std::vector<const DatasetLine*> numeric;
   for (const DatasetLine& line : listing.datasets) {
     const bool known_place = line.path == "/X" || line.path == "/matrix";
-    // that it cannot be opened must be said, not passed over in favour of another
-    if (known_place && line.type == "?")
-      throw Error(ExitCode::input, listing.path + ":" + line.path + ": " + line.why_not);
-    if (!line.numeric || line.path.starts_with("/planted/")) continue;  // answers that `generate` wrote beside its data
-    if (known_place) return line.path;
+    if (known_place && line.type == "?") return readable(line);  // throws: it cannot be opened
+    if (!line.numeric && !line.needs_filter) continue;
+    if (line.path.starts_with("/planted/")) continue;  // answers that `generate` wrote beside its data
+    if (known_place) return readable(line);
     numeric.push_back(&line);
   }
-  if (numeric.size() == 1) return numeric[0]->path;
+  if (numeric.size() == 1) return readable(*numeric[0]);
   if (numeric.empty()) {
     std::string why = listing.path + ": holds no numeric data set";
     if (!listing.datasets.empty()) why += " (" + listing.datasets[0].path + ": " + listing.datasets[0].why_not + ")";

@@ -16,7 +16,7 @@ InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::
 FileListing list_h5(const InputRequest& request, const ReadFile& file);
 
 /// The data set that is meant where none is named: the only numeric one, /X or /matrix. Throws Error(usage) listing the
-/// choices, Error(input) where there is none.
+/// choices, Error(input) where there is none, or where it needs a filter that is not built in.
 std::string choose_dataset(const FileListing& listing);
 
 /// Path of the helper program for this request.

@@ -63,12 +63,12 @@ void HelperSource::choose_cache(const InputPlan& plan) {
 HelperSource::Reader HelperSource::start_reader() const {
   Reader reader;
   const auto shared = static_cast<std::size_t>(std::min(piece_rows_, info().rows) * row_bytes());
-  reader.client = std::make_unique<H5HelperClient>(program_, name(), limits_, shared);
+  reader.client = std::make_unique<H5HelperClient>(program_, info().name(), limits_, shared);
   const auto answer =
       reader.client->ask({{"op", "open"}, {"axis", info().row_axis}, {"cache", cache_bytes_}, {"slots", cache_slots_}},
                          path_ + '\0' + dataset_);
   if (!answer.json.contains("shape") || answer.json["shape"] != nlohmann::json(shape_)) {
-    throw Error(ExitCode::input, name() + ": its shape has changed since it was planned: run again");
+    throw Error(ExitCode::input, info().name() + ": its shape has changed since it was planned: run again");
   }
   return reader;
 }
@@ -97,7 +97,8 @@ void HelperSource::fill_piece(Reader& reader, RowRange rows, std::byte* to) {
   const std::int64_t bytes = rows.count * row_bytes();
   const auto given = answer.json.find("bytes"), asked = answer.json.find("asked");
   if (given == answer.json.end() || *given != bytes) {
-    throw Error(ExitCode::input, name() + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
+    throw Error(ExitCode::input,
+                info().name() + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
   }
   if (asked != answer.json.end() && asked->is_number_integer()) count_bytes(asked->get<std::int64_t>());
   const std::byte* from = reader.client->shared().data();

@@ -34,8 +34,9 @@ std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const In
 /// For `info`: every data set of the file, one line each, and which would be milled and why.
 struct DatasetLine {
   std::string path, type, shape, storage;
-  bool numeric = false;  ///< could be milled
-  std::string why_not;   ///< else
+  bool numeric = false;       ///< could be milled
+  bool needs_filter = false;  ///< could be milled, but for a filter that is not built in
+  std::string why_not;        ///< else
 };
 struct FileListing {
   std::string path, format;

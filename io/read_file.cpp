@@ -19,17 +19,17 @@ constexpr std::size_t kPieceBytes = 1 << 20;
 
 }  // namespace
 
-ReadFile::ReadFile(const std::string& path) : path_(path) {
+ReadFile::ReadFile(const std::string& path, const std::string& name) : path_(path), name_(name) {
   struct stat status = {};
   // looked at before it is opened: opening a pipe would wait for a writer
-  if (::stat(path.c_str(), &status) != 0) throw system_error(ExitCode::input, path + ": cannot be opened", errno);
-  if (S_ISDIR(status.st_mode)) throw Error(ExitCode::input, path + ": is a directory: name a file");
-  if (!S_ISREG(status.st_mode)) throw Error(ExitCode::input, path + ": is not a regular file: copy it into one");
+  if (::stat(path.c_str(), &status) != 0) throw system_error(ExitCode::input, name + ": cannot be opened", errno);
+  if (S_ISDIR(status.st_mode)) throw Error(ExitCode::input, name + ": is a directory: name a file");
+  if (!S_ISREG(status.st_mode)) throw Error(ExitCode::input, name + ": is not a regular file: copy it into one");
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) throw system_error(ExitCode::input, path + ": cannot be opened", errno);
+  if (descriptor_ < 0) throw system_error(ExitCode::input, name + ": cannot be opened", errno);
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);
-    throw Error(ExitCode::input, path + ": is not a regular file: copy it into one");
+    throw Error(ExitCode::input, name + ": is not a regular file: copy it into one");
   }
   bytes_ = status.st_size;
   modified_ns_ = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
@@ -37,6 +37,7 @@ ReadFile::ReadFile(const std::string& path) : path_(path) {
 
 ReadFile::ReadFile(ReadFile&& other) noexcept
     : path_(std::move(other.path_)),
+      name_(std::move(other.name_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       bytes_(other.bytes_),
       modified_ns_(other.modified_ns_) {}
@@ -51,7 +52,7 @@ std::int64_t ReadFile::read_some(std::int64_t offset, std::span<std::byte> to) c
     const std::size_t piece = std::min(kPieceBytes, to.size() - done);
     const ssize_t got = ::pread(descriptor_, to.data() + done, piece, offset + static_cast<std::int64_t>(done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw system_error(ExitCode::input, path_ + ": cannot be read", errno);
+    if (got < 0) throw system_error(ExitCode::input, name_ + ": cannot be read", errno);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -61,7 +62,7 @@ std::int64_t ReadFile::read_some(std::int64_t offset, std::span<std::byte> to) c
 void ReadFile::read(std::int64_t offset, std::span<std::byte> to, std::int64_t row) const {
   const std::int64_t got = read_some(offset, to);
   if (got == static_cast<std::int64_t>(to.size())) return;
-  throw Error(ExitCode::input, path_ + ": is truncated: it ends at byte " + std::to_string(offset + got) +
+  throw Error(ExitCode::input, name_ + ": is truncated: it ends at byte " + std::to_string(offset + got) +
                                    ", in the block of row " + std::to_string(row) + ": get the whole file");
 }
 

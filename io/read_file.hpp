@@ -11,7 +11,10 @@ namespace rowmill {
 class ReadFile {
  public:
   /// Throws Error(input) naming what is wrong: not there, a folder, not a regular file, not readable.
-  explicit ReadFile(const std::string& path);
+  explicit ReadFile(const std::string& path) : ReadFile(path, path) {}
+
+  /// `name`: what messages begin with, file and data set where the data set is known.
+  ReadFile(const std::string& path, const std::string& name);
   ReadFile(ReadFile&& other) noexcept;
   ReadFile& operator=(ReadFile&&) = delete;
   ~ReadFile();
@@ -28,7 +31,7 @@ class ReadFile {
   void read(std::int64_t offset, std::span<std::byte> to, std::int64_t row) const;
 
  private:
-  std::string path_;
+  std::string path_, name_;
   int descriptor_ = -1;
   std::int64_t bytes_ = 0, modified_ns_ = 0;
 };

@@ -16,18 +16,13 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-std::string name_of_source(const Source& source) {
-  const SourceInfo& info = source.info();
-  return info.dataset.empty() ? info.path : info.path + ":" + info.dataset;
-}
-
 class SelectedColumns : public Source {
  public:
   SelectedColumns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns)
       : source_(std::move(source)), columns_(std::move(columns)), info_(source_->info()) {
     for (const std::int64_t column : columns_) {
       if (column < 0 || column >= info_.columns) {
-        throw Error(ExitCode::usage, name_of_source(*source_) + ": has no column " + std::to_string(column) +
+        throw Error(ExitCode::usage, info_.name() + ": has no column " + std::to_string(column) +
                                          ", its columns are 0 to " + std::to_string(info_.columns - 1));
       }
     }
@@ -63,8 +58,7 @@ class SelectedColumns : public Source {
       const Scratch scratch(scratch_, source_->bytes_for(slice));
       const SourceRows all = source_->read(slice, {scratch.data(), scratch.size()});
       const auto* dense = std::get_if<DenseRows>(&all.rows);
-      if (dense == nullptr)
-        throw Error(ExitCode::usage, name_of_source(*source_) + ": columns of sparse rows cannot be selected");
+      if (dense == nullptr) throw Error(ExitCode::usage, info_.name() + ": columns of sparse rows cannot be selected");
       const std::int64_t done = (first - rows.first) * columns;
       pick(dense->data, dense->stride, slice.count, width_, to.data() + static_cast<std::size_t>(done) * width_);
       if (all.missing) {
@@ -135,11 +129,11 @@ bool is_sparse(Source& source) {
 
 void check_pair(const Source& x, Source& other, const char* role) {
   if (is_sparse(other)) {
-    throw Error(ExitCode::input, std::string(role) + " " + name_of_source(other) + " is sparse: it must be dense");
+    throw Error(ExitCode::input, std::string(role) + " " + other.info().name() + " is sparse: it must be dense");
   }
   if (x.info().rows == other.info().rows) return;
-  throw Error(ExitCode::input, name_of_source(x) + " has " + std::to_string(x.info().rows) + " rows, " + role + " " +
-                                   name_of_source(other) + " has " + std::to_string(other.info().rows) +
+  throw Error(ExitCode::input, x.info().name() + " has " + std::to_string(x.info().rows) + " rows, " + role + " " +
+                                   other.info().name() + " has " + std::to_string(other.info().rows) +
                                    ": they must have the same");
 }
 

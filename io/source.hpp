@@ -30,6 +30,9 @@ struct SourceInfo {
   std::int64_t reader_bytes = 0;      ///< memory that each thread reading at the same time takes besides its buffer
   bool has_planted = false;           ///< the file holds the answers that `rowmill generate` plants
   std::vector<std::string> warnings;  ///< each is said once, by rank 0
+
+  /// As messages name it: "FILE:/DATASET", also where the data set was chosen and not given.
+  std::string name() const { return dataset.empty() ? path : path + ":" + dataset; }
 };
 
 /// Rows as they lie in the buffer that `Source::read` filled.

@@ -94,13 +94,14 @@ class Walk {
   }
 
   nlohmann::json describe(const std::string& path) {
-    nlohmann::json line = {{"path", path}, {"type", "?"}, {"shape", "?"}, {"storage", "?"}};
+    nlohmann::json line = {{"path", path}, {"type", "?"}, {"shape", "?"}, {"storage", "?"}, {"needs_filter", false}};
     try {
       const OpenedDataset dataset(file_, path, ChunkCache{});
       line["type"] = dataset.element().text;
       line["shape"] = shape_text(dataset);
       line["storage"] = storage_text(dataset);
       line["why_not"] = why_not(dataset);
+      line["needs_filter"] = why_no_rows(dataset).empty() && !missing_filter(dataset).empty();
     } catch (const Refusal& e) {
       line["why_not"] = e.what();
     }

@@ -195,10 +195,14 @@ std::string storage_text(const OpenedDataset& dataset) {
   return text;
 }
 
-std::string why_not(const OpenedDataset& dataset) {
+std::string why_no_rows(const OpenedDataset& dataset) {
   if (!dataset.element().numeric) return "its type is not numeric: " + dataset.element().text;
   if (dataset.space_class() == H5S_NULL) return "it is empty (a null data space of " + dataset.element().text + ")";
   if (dataset.shape().empty()) return "it is a scalar (" + dataset.element().text + "), it has no rows";
+  return "";
+}
+
+std::string missing_filter(const OpenedDataset& dataset) {
   for (const Filter& filter : filters_of(dataset.creation())) {
     if (!filter.available) {
       return "it needs filter " + std::to_string(filter.id) + " (" + filter.text +
@@ -206,6 +210,11 @@ std::string why_not(const OpenedDataset& dataset) {
     }
   }
   return "";
+}
+
+std::string why_not(const OpenedDataset& dataset) {
+  const std::string no_rows = why_no_rows(dataset);
+  return no_rows.empty() ? missing_filter(dataset) : no_rows;
 }
 
 PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis) {

@@ -1,11 +1,13 @@
 #include "app/checks.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <tuple>
 
 #include "core/error.hpp"
 
@@ -113,18 +115,33 @@ std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string
   return {from.empty() ? 0 : whole_number(from, what), end};
 }
 
-std::vector<std::int64_t> column_list(const std::string& text) {
-  std::vector<std::int64_t> columns;
-  for (const std::string& piece : CLI::detail::split(text, ',')) {
-    if (piece.find(':') == std::string::npos) {
-      columns.push_back(whole_number(piece, "--columns"));
-      continue;
-    }
-    const auto [first, end] = half_open(piece, "--columns");
-    if (!end || *end <= first || *end - first > 10'000'000) {
-      throw Error(ExitCode::usage, "--columns: '" + piece + "' is not a range A:B with A < B");
-    }
-    for (std::int64_t j = first; j < *end; ++j) columns.push_back(j);
+namespace {
+
+ColumnRange column_range(const std::string& text) {
+  if (text.empty()) throw Error(ExitCode::usage, "--columns: a column is missing beside a comma; it takes 0,3,5:9");
+  std::int64_t first = 0;
+  std::optional<std::int64_t> last;
+  if (text.find(':') == std::string::npos) {
+    last = first = whole_number(text, "--columns");
+  } else {
+    std::tie(first, last) = half_open(text, "--columns");
+    if (last && *last <= first)
+      throw Error(ExitCode::usage, "--columns: " + in_quotes(text) + " is not a range A:B with A < B");
+    if (last) --*last;
+  }
+  if (first < 0) throw Error(ExitCode::usage, "--columns: " + in_quotes(text) + " is below 0, the first column");
+  return {first, last};
+}
+
+}  // namespace
+
+std::vector<ColumnRange> column_list(const std::string& text) {
+  std::vector<ColumnRange> columns;
+  if (text == ":") return columns;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    columns.push_back(column_range(text.substr(at, comma - at)));
+    at = comma + 1;
   }
   return columns;
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/run.hpp"
+
 namespace rowmill {
 
 /// A whole decimal number, low to high (both included), for Option::transform, since a leading 0 is taken away. Text
@@ -25,11 +27,11 @@ CLI::Validator positive_number();
 /// Text of at least one character: an empty shell variable must not quietly mean the default.
 CLI::Validator not_empty();
 
-/// "A:B", "A:", ":B" → first and end (not included). Like the next two: `what` is the option; throws Error(usage).
+/// "A:B", "A:", ":B", ":" → first and end (not included). Like the next two: `what` is the option; throws Error(usage).
 std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what);
 
-/// "0,3,5:9" → 0 3 5 6 7 8.
-std::vector<std::int64_t> column_list(const std::string& text);
+/// "0,3,5:9,20:" → 0, 3, 5 to 8, and all from 20 on; ":" alone → none, which means all.
+std::vector<ColumnRange> column_list(const std::string& text);
 
 /// "100000x64" → {100000, 64}.
 std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text, const std::string& what);

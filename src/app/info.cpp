@@ -30,13 +30,15 @@ InputRequest request_of(const RunOptions& run) {
 struct Chosen {
   std::optional<SourceInfo> info;
   std::string why_not;
-  ExitCode code = ExitCode::ok;
+  ExitCode code = ExitCode::ok;  ///< ok also where nothing is wrong with the source but that it has no rows
 };
 
 Chosen choose(const RunOptions& run) {
   try {
     const InputRequest request = request_of(run);
-    return {make_source(plan_input(request), request)->info(), {}, ExitCode::ok};
+    const SourceInfo info = make_source(plan_input(request), request)->info();
+    if (info.rows == 0) return {std::nullopt, info.name() + ": has no rows to mill", ExitCode::ok};
+    return {info, {}, ExitCode::ok};
   } catch (const Error& error) {
     return {std::nullopt, error.what(), error.code()};
   }
@@ -103,7 +105,8 @@ std::string describe_input(const CommandLine& line, World& alone) {
   std::string text =
       listing.path + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" + format_table(rows);
   for (const std::string& note : listing.notes) text += note + "\n";
-  if (!chosen.info && !split_input(line.run.input).second.empty()) throw Error(chosen.code, chosen.why_not);
+  if (chosen.code != ExitCode::ok && !split_input(line.run.input).second.empty())
+    throw Error(chosen.code, chosen.why_not);
   if (!chosen.info) {
     text += "\nnothing would be milled: " + chosen.why_not + "\n";
     all["would_mill"] = nullptr;
@@ -113,7 +116,6 @@ std::string describe_input(const CommandLine& line, World& alone) {
   text += chosen_text(*chosen.info);
   all["would_mill"] = chosen_json(*chosen.info);
   for (const char* job : {"stats", "gram", "cov"}) {
-    if (chosen.info->rows == 0) break;
     const Estimate expected = estimate(line.run, job, *chosen.info, alone);
     if (!expected.why_not.empty()) {
       text += std::string("  ") + job + ": cannot be run: " + expected.why_not + "\n";

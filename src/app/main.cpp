@@ -44,7 +44,7 @@ std::vector<double> small_dataset(const std::string& input) {
 }
 
 /// What `rowmill generate` wrote beside the data, for the columns that were milled.
-Planted planted_in(const CommandLine& line, const RunReport& report) {
+Planted planted_in(const RunReport& report) {
   Planted planted;
   if (!report.source.has_planted || report.source.row_axis != 0) return planted;
   try {
@@ -55,10 +55,10 @@ Planted planted_in(const CommandLine& line, const RunReport& report) {
   }
   for (auto* values : {&planted.mean, &planted.deviation}) {
     std::vector<double> chosen;
-    for (const std::int64_t j : line.run.columns) {
+    for (const std::int64_t j : report.chosen_columns) {
       if (j < static_cast<std::int64_t>(values->size())) chosen.push_back((*values)[static_cast<std::size_t>(j)]);
     }
-    if (!line.run.columns.empty()) *values = chosen;
+    if (!report.chosen_columns.empty()) *values = chosen;
   }
   return planted;
 }
@@ -67,8 +67,7 @@ int run_job(const CommandLine& line, World& world) {
   const RunReport report = run(line.run, world);
   if (!report.error.empty()) spdlog::error(report.error);
   if (report.exit_code == ExitCode::ok && world.rank() == 0) {
-    const std::string text =
-        line.json ? result_json(line, report) : result_table(line, report, planted_in(line, report));
+    const std::string text = line.json ? result_json(line, report) : result_table(line, report, planted_in(report));
     std::fputs(text.c_str(), stdout);
   }
   return static_cast<int>(report.exit_code);

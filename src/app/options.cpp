@@ -58,7 +58,8 @@ CLI::Option* add(CLI::App& app, const std::string& name, T& value, const std::st
 }
 
 void add_general(CLI::App& app, CommandLine& line) {
-  add(app, "log-level", line.log_level, "trace, debug, info, warn, error or off")
+  add(app, "log-level", line.log_level,
+      "trace, debug, info, warn, error or off; an error that ends the run is always said")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
   app.add_flag("--json", line.json, "print one JSON object instead of a table")->envname("ROWMILL_JSON");
   app.set_config("--config", "", "a TOML file with defaults for these options");
@@ -96,8 +97,8 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   RunOptions& run = line.run;
   add_input(app, line);
   add_output(app, run.output, run.overwrite);
-  add(app, "rows", words.rows, "only the rows A:B (B not included)")->check(not_empty());
-  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9")->check(not_empty());
+  add(app, "rows", words.rows, "only the rows A:B (B not included; either end may be left out)")->check(not_empty());
+  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9 or 20:")->check(not_empty());
   if (run.job != "gram")
     add(app, "ddof", run.ddof, "divide by rows minus this")->transform(whole_number_within(0, 1 << 30));
   add(app, "missing", run.missing,
@@ -133,10 +134,25 @@ void add_generate(CLI::App& app, CommandLine& line, Words& words) {
   add(app, "missing-share", g.missing_share, "share of values that are NaN")->check(number_within(0.0, 0.999));
 }
 
+/// Options that would do nothing beside the others. Only those of the command line itself: a default from elsewhere may
+/// be meant for other runs.
+void refuse_idle_options(const GenerateOptions& g, const std::vector<std::string>& arguments) {
+  const auto given = [&](const std::string& name) {
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const std::string& word) { return word == name || word.starts_with(name + "="); });
+  };
+  if (given("--gzip-level") && g.filter == "none")
+    throw Error(ExitCode::usage, "--gzip-level does nothing without a filter: add --filter gzip");
+  if (given("--loading") && g.rank == 0)
+    throw Error(ExitCode::usage, "--loading does nothing with --rank 0: give a rank of 1 or more");
+}
+
 void understand_generate(GenerateOptions& g, const Words& words) {
   const auto [path, dataset] = split_input(g.path);
   g.path = path;
   if (!dataset.empty()) g.dataset = dataset;
+  if (!dataset.empty() && path.ends_with(".npy"))
+    throw Error(ExitCode::usage, path + ": a .npy file has no data sets: leave out :" + dataset);
   std::tie(g.rows, g.columns) = two_sizes(words.shape, "--shape");
   if (!words.chunk.empty()) std::tie(g.chunk_rows, g.chunk_columns) = two_sizes(words.chunk, "--chunk");
   std::string type = words.type;
@@ -215,11 +231,13 @@ void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> ar
   Words words;
   line.run.job = line.command;
   add_options(app, line, words);
+  const std::vector<std::string> given = arguments;
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   app.parse(std::move(arguments));
   check_config(app);
   if (line.command == "generate") {
     understand_generate(line.generate, words);
+    refuse_idle_options(line.generate, given);
   } else {
     understand_run(line.run, words);
   }

@@ -134,15 +134,15 @@ std::string format_table(const TableRows& rows) {
 
 std::string result_table(const CommandLine& line, const RunReport& report, const Planted& planted) {
   const SourceInfo& source = report.source;
-  const std::string dataset = source.dataset.empty() ? "" : ":" + source.dataset;
-  std::string text = line.command + " of " + source.path + dataset + ": " + grouped(report.input.rows) + " rows × " +
+  std::string text = line.command + " of " + source.name() + ": " + grouped(report.input.rows) + " rows × " +
                      grouped(report.input.columns) + " columns, " + source.stored_type + "\n\n";
   if (line.command == "stats") {
     text += format_table(column_rows(report, planted, {"count", "missing", "mean", "std", "min", "max"}));
     text += left_out(report.input.columns, shown_columns);
   } else if (line.command == "cov") {
     text += format_table(column_rows(report, planted, {"mean", "std"})) + left_out(report.input.columns, shown_columns);
-    text += "\n" + format_table(corner_rows(report, "covariance")) + left_out(report.input.columns, 8);
+    text += '\n';
+    text += format_table(corner_rows(report, "covariance")) + left_out(report.input.columns, 8);
   } else {
     text += format_table(corner_rows(report, line.command)) + left_out(report.input.columns, 8);
   }

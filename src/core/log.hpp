@@ -6,8 +6,9 @@
 
 namespace rowmill {
 
-/// level: "trace", "debug", "info", "warn", "error", "off". Replaces spdlog's default logger by one that writes to
-/// stderr. With one rank lines begin "rowmill: ", with several "rowmill[rank]: ".
+/// level: "trace", "debug", "info", "warn", "error", "off"; the error that ends a run is said at any of them. Replaces
+/// spdlog's default logger by one that writes to stderr. With one rank lines begin "rowmill: ", with several
+/// "rowmill[rank]: ".
 void start_log(const std::string& level, int rank, int ranks);
 
 }  // namespace rowmill

@@ -52,8 +52,8 @@ std::int64_t end_bytes(const PartialLayout& layout) {
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
                        std::int64_t blocks_of_rank) {
   MemoryPlan plan;
-  const std::int64_t node = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
-  plan.budget = node / std::max(1, wish.ranks_on_node);
+  plan.node_bytes = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
+  plan.budget = plan.node_bytes / std::max(1, wish.ranks_on_node);
   plan.slot_bytes = slot_bytes;
   plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
   plan.reader_bytes = wish.reader_bytes;
@@ -61,7 +61,9 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
 
   const std::int64_t least = plan.fixed_bytes + plan.lane_bytes + 2 * slot_bytes + plan.reader_bytes;
   if (least > plan.budget) {
-    throw Error(ExitCode::usage, "needs " + format_size(least) + " of memory a rank (" + format_size(plan.lane_bytes) +
+    const std::int64_t need =
+        (least + (1 << 20) - 1) >> 20 << 20;  // rounded up, so that it is enough if it is asked for
+    throw Error(ExitCode::usage, "needs " + format_size(need) + " of memory a rank (" + format_size(plan.lane_bytes) +
                                      " for sums, two blocks of " + format_size(slot_bytes) + ", " +
                                      format_size(plan.fixed_bytes + plan.reader_bytes) + " for the rest) and may use " +
                                      format_size(plan.budget) +

@@ -28,7 +28,9 @@ struct MemoryPlan {
   std::int64_t reader_bytes = 0;  ///< of one reading thread, besides slots
   std::int64_t lane_bytes = 0;    ///< a lane's partial and scratch
   std::int64_t fixed_bytes = 0;   ///< the program itself, the combined partial, the result
+  std::int64_t node_bytes = 0;    ///< what all ranks of the node may use: --memory, or what was chosen for it
   std::int64_t budget = 0;        ///< of this rank
+  int read_ahead() const { return slots - lanes; }  ///< blocks
   std::int64_t expected() const {
     return fixed_bytes + lanes * lane_bytes + slots * slot_bytes + io_threads * reader_bytes;
   }

@@ -27,14 +27,24 @@ std::string name_of(Missing missing) {
 }
 
 RowRange chosen_rows(const RunOptions& options, const SourceInfo& info) {
-  if (info.rows == 0) throw Error(ExitCode::input, options.input + ": has no rows");
+  if (info.rows == 0) throw Error(ExitCode::input, info.name() + ": has no rows");
   const std::int64_t end = options.end_row.value_or(info.rows);
   if (options.first_row < 0 || end > info.rows || options.first_row >= end) {
     throw Error(ExitCode::usage, "--rows " + std::to_string(options.first_row) + ":" + std::to_string(end) +
                                      " does not lie within the " + std::to_string(info.rows) + " rows of " +
-                                     options.input);
+                                     info.name());
   }
   return {options.first_row, end - options.first_row};
+}
+
+std::vector<std::int64_t> chosen_columns(const RunOptions& options, const SourceInfo& info) {
+  std::vector<std::int64_t> columns;
+  for (const ColumnRange& range : options.columns) {
+    columns.push_back(range.first);
+    const std::int64_t last = std::min(range.last.value_or(info.columns - 1), info.columns);
+    for (std::int64_t column = range.first; column < last;) columns.push_back(++column);
+  }
+  return columns;
 }
 
 JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows) {
@@ -59,7 +69,7 @@ JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info,
   }
   const std::int64_t rows = chosen_rows(options, info).count;
   if (options.job != "gram" && rows - options.ddof < 1) {
-    throw Error(ExitCode::input, options.input + ": " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+    throw Error(ExitCode::input, info.name() + ": " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
                                      " with --ddof " + std::to_string(options.ddof) + ": a variance needs at least " +
                                      std::to_string(options.ddof + 1) + "; use more rows or --ddof 0");
   }
@@ -94,6 +104,17 @@ json parsed(const std::vector<std::byte>& bytes) {
   return json::parse(text, text + bytes.size());
 }
 
+/// The options as resolved, and instead of those that only limit the plan what it made of them on rank 0.
+std::string command_as_run(const RunOptions& options, const RunReport& report) {
+  json all = json::parse(options.command_json);
+  if (options.memory == 0) all["memory"] = report.memory.node_bytes;  // else it stands there as it was given
+  all["block-rows"] = report.block_rows;
+  all["threads"] = report.memory.lanes;
+  all["io-threads"] = report.memory.io_threads;
+  all["prefetch"] = report.memory.read_ahead();
+  return as_text(all);
+}
+
 json input_as_json(const RunOptions& options, const SourceInfo& info) {
   return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
                            {"dataset", info.dataset},
@@ -121,7 +142,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   for (const auto& bytes : of_ranks) devices.insert(parsed(bytes).at("device").get<std::string>());
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
-  sink.attribute("command", options.command_json);
+  sink.attribute("command", command_as_run(options, report));
   sink.attribute("inputs", as_text(input_as_json(options, report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);

@@ -14,6 +14,10 @@ namespace rowmill {
 /// The rows that --rows chooses. Throws Error(usage) for a range outside the source, Error(input) for no rows at all.
 RowRange chosen_rows(const RunOptions& options, const SourceInfo& info);
 
+/// The columns that --columns lists, one by one. Of a range that leaves the source one column outside is among them,
+/// for select_columns to refuse.
+std::vector<std::int64_t> chosen_columns(const RunOptions& options, const SourceInfo& info);
+
 /// Job options as resolved. Throws Error(usage) for unknown words, Error(input) for too few rows for --ddof.
 JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows);
 

@@ -63,7 +63,9 @@ class Run {
     }
     ranks_.broadcast(plan, 0);
     source_ = with_heartbeats(ranks_, {Stage::planning}, [&] { return make_source(plan, request); });
-    if (!options_.columns.empty()) source_ = select_columns(std::move(source_), options_.columns);
+    if (options_.columns.empty()) return;
+    report_.chosen_columns = chosen_columns(options_, source_->info());
+    source_ = select_columns(std::move(source_), report_.chosen_columns);
   }
 
   void make_plan() {
@@ -88,7 +90,7 @@ class Run {
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
-                       is_integer(info.type.dtype) && size_of(info.type) == 8, options_.input, options_.columns});
+                       is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
   }
@@ -147,7 +149,7 @@ class Run {
     std::vector<std::byte> bytes;
     if (ranks_.rank() == 0) {
       if (partial.integers("inexact").at(0) > 0) {
-        warn(options_.input + ": integers beyond 2^53 were rounded to the nearest float64");
+        warn(source_->info().name() + ": integers beyond 2^53 were rounded to the nearest float64");
       }
       bytes = with_heartbeats(ranks_, {Stage::finishing}, [&] {
         const Next next = job_->finish(partial, state, report_.result);
@@ -170,7 +172,6 @@ class Run {
     if (ranks_.rank() != 0) return;
     for (const std::string& warning : source_->info().warnings) warn(warning);
     report_.source = source_->info();
-    report_.chosen_columns = options_.columns;
     report_.blocks = grid_.count();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     report_.staging_memory = device_.backend->staging_memory().high_water;

@@ -16,6 +16,13 @@
 
 namespace rowmill {
 
+/// Columns of a source, both ends included; to its last one if `last` is not set.
+struct ColumnRange {
+  std::int64_t first = 0;
+  std::optional<std::int64_t> last;
+  bool operator==(const ColumnRange&) const = default;
+};
+
 /// The options of a job's run as the user gave them; the same on every rank.
 struct RunOptions {
   std::string job;     ///< "stats", "gram", "cov"
@@ -27,7 +34,7 @@ struct RunOptions {
   int row_axis = 0;
   std::int64_t first_row = 0;
   std::optional<std::int64_t> end_row;  ///< all rows if not set
-  std::vector<std::int64_t> columns;    ///< all if empty
+  std::vector<ColumnRange> columns;     ///< all if empty
 
   int ddof = 1;
   std::string missing;  ///< "error", "propagate"; empty: the job's default
@@ -40,7 +47,7 @@ struct RunOptions {
   std::chrono::milliseconds timeout{600000};
   std::string progress = "auto";
   bool quiet = false;               ///< warnings stand in the report only
-  std::string command_json = "{}";  ///< all options as resolved, for the result's attributes
+  std::string command_json = "{}";  ///< all options as resolved before there is a plan
 };
 
 /// What a run leaves behind, on rank 0; elsewhere, and after an error, only the first two are set.
@@ -49,7 +56,7 @@ struct RunReport {
   std::string error;  ///< the line to say; not empty on exactly one rank of a run that failed
   SourceInfo source;
   JobInput input;
-  std::vector<std::int64_t> chosen_columns;  ///< of the source, as --columns gave them; empty: all
+  std::vector<std::int64_t> chosen_columns;  ///< of the source, in the order of --columns; empty: all
   ResultSink result;
   std::vector<std::string> warnings;
   std::int64_t block_rows = 0, blocks = 0, bytes_read = 0;

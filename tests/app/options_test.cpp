@@ -31,7 +31,7 @@ TEST(Options, OfAJob_AreUnderstood) {
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(run.first_row, 10);
   EXPECT_EQ(run.end_row, 200);
-  EXPECT_EQ(run.columns, (std::vector<std::int64_t>{3, 5, 6, 7, 0}));
+  EXPECT_EQ(run.columns, (std::vector<ColumnRange>{{3, 3}, {5, 7}, {0, 0}}));
   EXPECT_EQ(run.ddof, 0);
   EXPECT_EQ(run.missing, "propagate");
   EXPECT_EQ(run.precision, "fp64");
@@ -125,6 +125,37 @@ TEST(Options, NumbersThatAreNotWhatTheyLook_AreRefusedInAShortLine) {
   }
 }
 
+TEST(Options, RangesWithOpenEnds_ReachToTheFirstAndTheLast) {
+  const auto columns_of = [](const char* text) {
+    const Parsed parsed = parse({"cov", "f.h5", "--columns", text});
+    EXPECT_TRUE(parsed.line) << parsed.text;
+    return parsed.line ? parsed.line->run.columns : std::vector<ColumnRange>{{-1, -1}};
+  };
+  EXPECT_EQ(columns_of("3:"), (std::vector<ColumnRange>{{3, std::nullopt}}));
+  EXPECT_EQ(columns_of(":3"), (std::vector<ColumnRange>{{0, 2}}));
+  EXPECT_EQ(columns_of("7,2:,:1"), (std::vector<ColumnRange>{{7, 7}, {2, std::nullopt}, {0, 0}}));
+  EXPECT_TRUE(columns_of(":").empty()) << "all, without picking them one by one";
+  using Rows = std::pair<std::int64_t, std::optional<std::int64_t>>;
+  const std::vector<std::pair<const char*, Rows>> rows = {
+      {"3:", {3, std::nullopt}}, {":3", {0, 3}}, {":", {0, std::nullopt}}};
+  for (const auto& [text, range] : rows) {
+    const Parsed parsed = parse({"cov", "f.h5", "--rows", text});
+    ASSERT_TRUE(parsed.line) << parsed.text;
+    EXPECT_EQ(Rows(parsed.line->run.first_row, parsed.line->run.end_row), range) << text;
+  }
+}
+
+TEST(Options, ListsOfColumnsWithGaps_AreRefused) {
+  for (const char* text : {"--columns=0,", "--columns=,0", "--columns=0,,1", "--columns=,", "--columns=3:3",
+                           "--columns=:0", "--columns=-1", "--columns=-2:4", "--columns=1:2:3", "--columns=0, 1"}) {
+    const Parsed parsed = parse({"cov", "f.h5", text});
+    EXPECT_FALSE(parsed.line) << text;
+    EXPECT_EQ(parsed.exit_code, 2) << text;
+    EXPECT_NE(parsed.text.find("--columns"), std::string::npos) << parsed.text;
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+  }
+}
+
 TEST(Options, ThatAreEmpty_DoNotMeanTheDefault) {
   for (const char* option : {"--output", "--rows", "--columns"}) {
     const Parsed parsed = parse({"cov", "f.h5", option, ""});
@@ -170,6 +201,35 @@ TEST(Options, OfGenerate_AreUnderstood) {
   EXPECT_EQ(g.chunk_rows, 100);
   EXPECT_EQ(g.seed, 5U);
   EXPECT_EQ(g.noise, 0.5);
+}
+
+TEST(Options, OfGenerate_ThatWouldDoNothing_AreRefusedWithWhatToAdd) {
+  const std::vector<std::pair<std::vector<const char*>, const char*>> idle = {
+      {{"--gzip-level", "6"}, "add --filter gzip"},
+      {{"--gzip-level=6", "--chunk", "5x5"}, "add --filter gzip"},
+      {{"--rank", "0", "--loading", "2"}, "a rank of 1 or more"}};
+  for (const auto& [options, cure] : idle) {
+    std::vector<const char*> words = {"generate", "x.h5", "--shape", "9x9"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Parsed parsed = parse(words);
+    EXPECT_FALSE(parsed.line) << options[0];
+    EXPECT_EQ(parsed.exit_code, 2) << options[0];
+    EXPECT_NE(parsed.text.find(cure), std::string::npos) << parsed.text;
+    EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+  }
+  EXPECT_TRUE(
+      parse({"generate", "x.h5", "--shape", "9x9", "--chunk", "5x5", "--filter", "gzip", "--gzip-level", "6"}).line);
+  setenv("ROWMILL_GZIP_LEVEL", "6", 1);  // a default for files that have a filter
+  EXPECT_TRUE(parse({"generate", "x.h5", "--shape", "9x9"}).line);
+  unsetenv("ROWMILL_GZIP_LEVEL");
+}
+
+TEST(Options, OfGenerate_ThatNameADataSetOfAnNpyFile_AreRefused) {
+  const Parsed parsed = parse({"generate", "x.npy:/Y", "--shape", "9x9"});
+  EXPECT_FALSE(parsed.line);
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_NE(parsed.text.find("leave out :/Y"), std::string::npos) << parsed.text;
+  EXPECT_TRUE(parse({"generate", "x.npy", "--shape", "9x9"}).line);
 }
 
 TEST(Options, HelpAndVersion_ArePrintedWithExitZero) {

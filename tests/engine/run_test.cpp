@@ -263,7 +263,7 @@ TEST_P(EngineRun, AMissingValue_AmongChosenColumns_IsNamedByItsColumnInTheInput)
   Matrix<float> x(50, 7);
   x.at(12, 5) = std::numeric_limits<float>::quiet_NaN();
   RunOptions chosen = options("cov", npy(x));
-  chosen.columns = {6, 5, 0};
+  chosen.columns = {{6, 6}, {5, 5}, {0, 0}};
   const RunReport refused = mill(chosen);
   EXPECT_EQ(refused.exit_code, ExitCode::input);
   EXPECT_NE(refused.error.find("row 12, column 5"), std::string::npos) << refused.error;
@@ -292,7 +292,7 @@ TEST_P(EngineRun, RowsAndColumns_ThatAreChosen_AreTheOnesMilled) {
   RunOptions chosen = options("stats", npy(x));
   chosen.first_row = 17;
   chosen.end_row = 801;
-  chosen.columns = {9, 0, 4};
+  chosen.columns = {{9, 9}, {0, 0}, {4, 4}};
   chosen.block_rows = 100;
   const RunReport report = mill(chosen);
   ASSERT_EQ(report.exit_code, ExitCode::ok);

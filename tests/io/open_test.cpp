@@ -107,6 +107,31 @@ TEST_F(Open, DataSetThatIsNotClear_IsAUsageErrorListingTheChoices) {
   expect_error(folder_ / "none.h5", ExitCode::input, "no numeric data set");
 }
 
+TEST_F(Open, DataSetThatNeedsAnotherFilter_IsNamedWithItAndNotPassedOver) {
+  const auto add_filtered = [&](const std::string& name, const char* dataset) {
+    const hid_t out = H5Fopen((folder_ / name).c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    const hsize_t shape[2] = {5, 2};
+    const hid_t space = H5Screate_simple(2, shape, nullptr), list = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(list, 2, shape);
+    H5Pset_filter(list, 32000, H5Z_FLAG_OPTIONAL, 0, nullptr);
+    H5Dclose(H5Dcreate2(out, dataset, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Fclose(out);
+  };
+  write("only.h5", {"a text"}, H5T_C_S1);
+  add_filtered("only.h5", "/z");
+  expect_error(folder_ / "only.h5", ExitCode::input, "only.h5:/z: it needs filter 32000 (lzf)");
+  expect_error(folder_ / "only.h5:/z", ExitCode::input, "only.h5:/z: it needs filter 32000 (lzf)");
+  write("place.h5", {"other"});
+  add_filtered("place.h5", "/X");
+  expect_error(folder_ / "place.h5", ExitCode::input, "place.h5:/X: it needs filter 32000 (lzf)");
+  write("two.h5", {"index"});
+  add_filtered("two.h5", "/values");
+  expect_error(folder_ / "two.h5", ExitCode::usage, "/values (5 x 2 float32)");
+  EXPECT_EQ(open_source(request_for(folder_ / "two.h5:/index"))->info().rows, 5);
+}
+
 TEST_F(Open, DataSetThatIsNotThereOrAGroup_IsAnInputErrorNamingIt) {
   write("a.h5", {"g/x"});
   expect_error(folder_ / "a.h5:/nothing", ExitCode::input, "a.h5:/nothing");

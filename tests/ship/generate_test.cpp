@@ -218,14 +218,6 @@ TEST(Generate, ValuesDoNotDependOnStorage) {
   }
 }
 
-TEST(Generate, FilterWithoutChunk_ChoosesStorageChunksOfAboutAMebibyte) {
-  const ScratchFolder folder;
-  GenerateOptions options = options_for(folder / "x.h5", 5000, 100);
-  options.filter = "gzip";
-  generate(options);
-  EXPECT_EQ(read(options.path, "/X").chunk, (std::vector<hsize_t>{2621, 100}));
-}
-
 TEST(Generate, MoreRows_BeginWithTheSameRows) {
   const ScratchFolder folder;
   const GenerateOptions few = options_for(folder / "few.h5", 11, 5), many = options_for(folder / "many.h5", 40, 5);
@@ -311,7 +303,7 @@ assert len(sys.argv) == 25
 TEST(Generate, NoRowsAndOneColumn_AreWritten) {
   const ScratchFolder folder;
   GenerateOptions options = options_for(folder / "0.h5", 0, 3);
-  options.filter = "gzip";
+  options.chunk_rows = 4, options.chunk_columns = 3, options.filter = "gzip";
   generate(options);
   EXPECT_EQ(read(options.path, "/X").shape, (std::vector<hsize_t>{0, 3}));
   generate(options_for(folder / "1.h5", 1, 1));
@@ -348,6 +340,8 @@ TEST(Generate, RefusesOptionsThatMakeNoSense) {
   refused([](auto& o) { o.filter = "zip"; }, "no filter 'zip'");
   refused([](auto& o) { o.gzip_level = 10; }, "0 to 9");
   refused([](auto& o) { o.chunk_rows = 5; }, "chunk");
+  refused([](auto& o) { o.filter = "gzip"; }, "add --chunk");
+  refused([](auto& o) { o.filter = "shuffle+gzip"; }, "add --chunk");
   refused([](auto& o) { o.dataset = "/"; }, "data set");
   refused([](auto& o) { o.dataset = "/planted/mean"; }, "data set");
   refused([](auto& o) { o.memory = 1000; }, "memory");
@@ -369,7 +363,7 @@ TEST(Generate, DiskFull_FailsNamingItAndLeavesNothing) {
   expect_full(options_for(folder / "x.h5", 100000, 10));
   expect_full(options_for(folder / "x.npy", 100000, 10));
   GenerateOptions chunked = options_for(folder / "x.h5", 100000, 10);
-  chunked.filter = "gzip";
+  chunked.chunk_rows = 10000, chunked.chunk_columns = 10, chunked.filter = "gzip";
   expect_full(chunked);
   chunked.chunk_rows = 100, chunked.chunk_columns = 7;
   expect_full(chunked);
