@@ -118,10 +118,12 @@ struct Element {
 };
 
 /// Returns body(Element<…>()) for a type that is known when the program runs.
+ROWMILL_HD_CALLS_ITS_ARGUMENT
 template <typename Stored, typename Body>
 ROWMILL_HD inline auto with_order(bool swapped, const Body& body) {
   return swapped ? body(Element<Stored, true>()) : body(Element<Stored, false>());
 }
+ROWMILL_HD_CALLS_ITS_ARGUMENT
 template <typename Body>
 ROWMILL_HD inline auto with_element(ElementType type, const Body& body) {
   switch (type.dtype) {
@@ -285,14 +287,16 @@ struct NearestTask {
 
   static ROWMILL_HD void take(Part& part, const Column& column, double stored) {
     const double difference = stored - column.target, distance = difference < 0 ? -difference : difference;
-    // false for NaN and infinities, and for what `nothing` holds
-    if (stored < infinity && stored > -infinity) merge(part, {stored, distance});
+    // NaN and infinities are taken for nothing
+    const bool finite = stored < infinity && stored > -infinity;
+    merge(part, {finite ? stored : infinity, finite ? distance : infinity});
   }
 
   static ROWMILL_HD void merge(Part& part, const Part& other) {
     const bool nearer = other.distance < part.distance;
     const bool tie = other.distance == part.distance && other.value < part.value;
-    if (nearer || tie) part = other;
+    part.value = nearer || tie ? other.value : part.value;
+    part.distance = nearer || tie ? other.distance : part.distance;
   }
 
   ROWMILL_HD void store(std::int64_t j, const Part& part) const {
