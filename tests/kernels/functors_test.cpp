@@ -17,6 +17,7 @@
 #include "kernels/host/read_tile.hpp"
 #include "kernels/host/reference.hpp"
 #include "kernels/inspect_walk.hpp"
+#include "tests/kernels/host_walk.hpp"
 #include "tests/kernels/random_block.hpp"
 
 namespace rowmill {
@@ -25,6 +26,7 @@ namespace {
 using functors::AnyRows;
 using test::BlockShape;
 using test::RandomBlock;
+using test::same_bits;
 
 constexpr double largest = std::numeric_limits<double>::max();
 
@@ -111,60 +113,13 @@ TEST(Functors, ValueAt_IsTheReferences_InEveryLayout) {
   }
 }
 
-/// All threads of both kernels of a task, one after another; outputs poisoned. Vectors where they can be used, unless
-/// `elementwise`.
-template <typename Task>
-void walk(const Block& block, const Task& task, bool elementwise, bool* in_vectors = nullptr) {
-  using Part = typename Task::Part;
-  const AnyRows rows = functors::any_rows(block);
-  const std::int64_t groups = functors::row_groups(rows.rows, rows.columns), chains = groups * rows.columns;
-  std::vector<Part> parts(static_cast<std::size_t>(chains));
-  std::memset(static_cast<void*>(parts.data()), 0xa5, parts.size() * sizeof(Part));
-  functors::with_element(rows.type, [&](auto element) {
-    using E = decltype(element);
-    const bool vectors = !elementwise && functors::walks_in_vectors(rows, groups, functors::vector_elements<E>);
-    if (in_vectors != nullptr) *in_vectors = vectors;
-    if (vectors) {
-      ASSERT_EQ(chains % functors::vector_elements<E>, 0);
-      for (std::int64_t i = 0; i < chains / functors::vector_elements<E>; ++i)
-        functors::walk_vectors<E>(rows, task, groups, i, parts.data());
-    } else {
-      for (std::int64_t i = 0; i < chains; ++i) functors::walk_elements(rows, task, groups, i, parts.data());
-    }
-  });
-  const std::int64_t gatherers = functors::gather_threads / functors::gather_columns(rows.columns);
-  for (std::int64_t j = 0; j < rows.columns; ++j) {
-    std::vector<Part> tree;
-    for (std::int64_t y = 0; y < gatherers; ++y)
-      tree.push_back(functors::gather<Task>(parts.data(), rows.columns, groups, j, y, gatherers));
-    for (std::size_t half = tree.size() / 2; half > 0; half /= 2) {
-      for (std::size_t y = 0; y < half; ++y) Task::merge(tree[y], tree[y + half]);
-    }
-    task.store(j, tree[0]);
-  }
-}
-
-struct Moments {
-  explicit Moments(std::int64_t columns)
-      : count(static_cast<std::size_t>(columns), -7),
-        missing(count),
-        sum(count.size(), -7.5),
-        second(sum),
-        min(sum),
-        max(sum) {}
-  ColumnMoments view() { return {count.data(), missing.data(), sum.data(), second.data(), min.data(), max.data()}; }
-  std::vector<std::int64_t> count, missing;
-  std::vector<double> sum, second, min, max;
-};
+using Moments = test::PoisonedMoments;
 
 Moments moments_of(const Block& block, ColumnMap map, bool elementwise, bool* in_vectors = nullptr) {
   Moments moments(column_count(block.x));
-  walk(block, functors::MomentTask{map, moments.view()}, elementwise, in_vectors);
+  const bool vectors = test::walk_on_host(block, functors::MomentTask{map, moments.view()}, elementwise);
+  if (in_vectors != nullptr) *in_vectors = vectors;
   return moments;
-}
-
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
 /// Whole numbers with whole shifts and scales that are powers of two: every sum is exact.
@@ -289,7 +244,7 @@ TEST(ColumnWalk, NearestValues_AreTheReferences_InEveryTypeOrderMaskAndLayout) {
     }
     for (const bool elementwise : {false, true}) {
       std::vector<double> out(targets.size(), -7.5);
-      walk(data.block(), functors::NearestTask{targets.data(), out.data()}, elementwise);
+      test::walk_on_host(data.block(), functors::NearestTask{targets.data(), out.data()}, elementwise);
       ASSERT_TRUE(same_bits(out, expected)) << test::describe(shape) << " seed " << seed;
     }
   }
