@@ -79,7 +79,7 @@ def main():
             fail(f"{source} is compiled without {' '.join(sorted(missing))}")
     symbols = subprocess.run(["nm", str(build / "bin/librowmill_cuda.so")], capture_output=True, text=True, check=True)
     # the host function that launches each kernel; parts of it (.cold) and its variables aside
-    kernels = len(set(re.findall(r" (_Z\d+__device_stub__[^.\s]+)$", symbols.stdout, re.MULTILINE)))
+    kernels = len(set(re.findall(r" (_ZL?\d+__device_stub__[^.\s]+)$", symbols.stdout, re.MULTILINE)))
     if kernels == 0:
         fail("the module holds no kernel")
     if not refuses_spills(commands[0][1]):
