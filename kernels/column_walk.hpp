@@ -92,16 +92,20 @@ ROWMILL_HD inline void walk_vectors(const AnyRows& rows, const Task& task, std::
     for (int lane = 0; lane < lanes; ++lane) {
       const bool masked = mask != nullptr && mask[lane] != 0;
       const double value = E::value(vector.bits[lane]);
-      Task::take(sums[lane], columns[lane], masked ? bits_as<double>(std::uint64_t{0x7ff8000000000000}) : value);
+      Task::take(sums[lane], columns[lane], masked ? not_a_number() : value);
     }
     if (mask != nullptr) mask += mask_step;
   }
-  // a last vector that ends behind the last row
+  // what is left of a vector that ends behind the last row; rows then lie without gaps
+  const std::int64_t left = (rows.rows - base) * rows.columns - first;
   ROWMILL_UNROLL
   for (int lane = 0; lane < lanes; ++lane) {
-    const std::int64_t chain = first + lane, row = base + chain / rows.columns;
-    if (row < rows.rows) Task::take(sums[lane], columns[lane], value_at(rows, row, chain % rows.columns));
-    parts[chain] = sums[lane];
+    if (lane < left) {
+      const bool masked = mask != nullptr && mask[lane] != 0;
+      const double value = E::value(E::load(from + lane * static_cast<std::int64_t>(E::bytes)));
+      Task::take(sums[lane], columns[lane], masked ? not_a_number() : value);
+    }
+    parts[first + lane] = sums[lane];
   }
 }
 

@@ -42,6 +42,10 @@ ROWMILL_HD inline To bits_as(From from) {
   return to;
 }
 
+ROWMILL_HD inline double not_a_number() {
+  return bits_as<double>(std::uint64_t{0x7ff8000000000000});
+}
+
 ROWMILL_HD inline std::uint8_t swapped_bytes(std::uint8_t bits) {
   return bits;
 }
@@ -199,7 +203,7 @@ ROWMILL_HD inline std::int64_t find_entry(const AnyRows& rows, std::int64_t row,
 /// Element (row, column) as a double, NaN if it is missing: the way of every type and layout that has no faster one.
 ROWMILL_HD inline double value_at(const AnyRows& rows, std::int64_t row, std::int64_t column) {
   if (rows.mask != nullptr && rows.mask[row * rows.mask_stride + column] != 0) {
-    return bits_as<double>(std::uint64_t{0x7ff8000000000000});
+    return not_a_number();
   }
   const std::int64_t at = rows.row_start == nullptr ? row * rows.stride + column : find_entry(rows, row, column);
   return at < 0 ? 0.0 : with_element(rows.type, LoadValue{rows.data + at * rows.element_bytes});

@@ -8,9 +8,10 @@ namespace rowmill::cuda {
 using functors::AnyRows;
 
 constexpr std::int64_t walk_threads = 128;  ///< few: small blocks of rows still reach many multiprocessors
+// One block a multiprocessor is promised: else the assembler spills a register or two to fit one more in.
 
 template <typename E, typename Task>
-__global__ void __launch_bounds__(walk_threads)
+__global__ void __launch_bounds__(walk_threads, 1)
     walk_vectors_kernel(AnyRows rows, Task task, std::int64_t groups, typename Task::Part* parts) {
   const std::int64_t index = thread_index();
   if (index < groups * rows.columns / functors::vector_elements<E>)
@@ -18,7 +19,7 @@ __global__ void __launch_bounds__(walk_threads)
 }
 
 template <typename Task>
-__global__ void __launch_bounds__(walk_threads)
+__global__ void __launch_bounds__(walk_threads, 1)
     walk_elements_kernel(AnyRows rows, Task task, std::int64_t groups, typename Task::Part* parts) {
   const std::int64_t index = thread_index();
   if (index < groups * rows.columns) functors::walk_elements(rows, task, groups, index, parts);
