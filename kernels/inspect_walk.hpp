@@ -30,8 +30,9 @@ ROWMILL_HD inline std::int64_t special_in_vectors(const AnyRows& rows, std::int6
       if (E::is_special(vector.bits[lane])) return i * lanes + lane;
     }
   }
-  const std::int64_t rest = vectors * lanes + index;
-  if (rest < elements && E::is_special(E::load(rows.data + rest * bytes))) return rest;
+  for (std::int64_t i = vectors * lanes + index; i < elements; i += threads) {
+    if (E::is_special(E::load(rows.data + i * bytes))) return i;
+  }
   return nothing_missing;
 }
 
