@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/binned_body.hpp"
+
 namespace rowmill {
 
 namespace {
@@ -12,58 +14,7 @@ namespace {
 __extension__ using Int128 = __int128;
 __extension__ using UInt128 = unsigned __int128;
 
-constexpr std::uint64_t low32 = 0xffffffffu;
-
-/// Three digits and the position of the highest of them.
-struct Digits {
-  std::int64_t digit[3];  ///< lowest position first
-  int top;
-};
-
-/// Cuts a finite value. Within its three positions the value is the 96-bit integer m << shift, 12 <= shift <= 43, so
-/// that its low 64 bits and its high 32 bits come from one shift each.
-Digits cut(double value) {
-  const std::uint64_t bits = std::bit_cast<std::uint64_t>(value);
-  const int field = static_cast<int>(bits >> 52) & 0x7ff;
-  const std::uint64_t fraction = bits & ((std::uint64_t{1} << 52) - 1);
-  const std::uint64_t m = field == 0 ? fraction : fraction | (std::uint64_t{1} << 52);
-  const int p = std::max(field, 1) - 1;
-  const int top = (p + 52) / 32;
-  const int shift = p - 32 * (top - 2);
-  const std::uint64_t low = m << shift;
-  Digits digits{{static_cast<std::int64_t>(low & low32), static_cast<std::int64_t>(low >> 32),
-                 static_cast<std::int64_t>(m >> (64 - shift))},
-                top};
-  if ((bits >> 63) != 0) {
-    for (std::int64_t& digit : digits.digit) digit = -digit;
-  }
-  return digits;
-}
-
-/// Moves to the higher top position, dropping digits below.
-Digits raised(const Digits& digits, int top) {
-  Digits result{{0, 0, 0}, top};
-  const int up = top - digits.top;
-  for (int k = 0; k + up < 3; ++k) result.digit[k] = digits.digit[k + up];
-  return result;
-}
-
-Digits load(BinnedView acc, std::int64_t i) {
-  return {{acc.digit(0)[i], acc.digit(1)[i], acc.digit(2)[i]}, acc.top[i]};
-}
-
-void store(BinnedView acc, std::int64_t i, const Digits& digits) {
-  for (int k = 0; k < 3; ++k) acc.digit(k)[i] = digits.digit[k];
-  acc.top[i] = static_cast<std::int8_t>(digits.top);
-}
-
-Digits sum(const Digits& a, const Digits& b) {
-  const int top = std::max(a.top, b.top);
-  Digits result = raised(a, top);
-  const Digits other = raised(b, top);
-  for (int k = 0; k < 3; ++k) result.digit[k] += other.digit[k];
-  return result;
-}
+using binned::Digits;
 
 /// ± magnitude · 2^exponent.
 struct Wide {
@@ -117,7 +68,7 @@ void round_one(BinnedView acc, std::int64_t i, double& hi, double& lo) {
   lo = 0.0;
   hi = special(acc, i);
   if (hi != 0.0) return;  // NaN as well
-  const Wide wide = exact(load(acc, i));
+  const Wide wide = exact(binned::load(acc, i));
   const UInt128 rounded = to_53_bits(wide.magnitude);
   hi = scaled(wide.negative, rounded, wide.exponent);
   if (!std::isfinite(hi)) return;
@@ -138,12 +89,7 @@ BinnedView binned_view(void* memory, std::int64_t count) {
 }
 
 void binned_add_one(BinnedView acc, std::int64_t i, double value) {
-  if (std::isfinite(value)) {
-    store(acc, i, sum(load(acc, i), cut(value)));
-  } else {
-    if (!(value < 0)) acc.positive()[i] = 1;
-    if (!(value > 0)) acc.negative()[i] = 1;
-  }
+  binned::add(acc, i, value);
 }
 
 void binned_add_reference(BinnedView acc, const double* values) {
@@ -151,17 +97,11 @@ void binned_add_reference(BinnedView acc, const double* values) {
 }
 
 void binned_align(BinnedView acc, const std::int8_t* tops) {
-  for (std::int64_t i = 0; i < acc.count; ++i) {
-    if (tops[i] > acc.top[i]) store(acc, i, raised(load(acc, i), tops[i]));
-  }
+  for (std::int64_t i = 0; i < acc.count; ++i) binned::align(acc, i, tops[i]);
 }
 
 void binned_merge(BinnedView acc, BinnedView other) {
-  for (std::int64_t i = 0; i < acc.count; ++i) {
-    store(acc, i, sum(load(acc, i), load(other, i)));
-    acc.positive()[i] = std::max(acc.positive()[i], other.positive()[i]);
-    acc.negative()[i] = std::max(acc.negative()[i], other.negative()[i]);
-  }
+  for (std::int64_t i = 0; i < acc.count; ++i) binned::merge(acc, other, i);
 }
 
 void binned_round(BinnedView acc, std::span<double> out) {

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/host_device.hpp"
+
 namespace rowmill {
 
 /// View of `count` accumulators. `digits` holds three arrays of `count` (lowest position first), `top`, `positive`,
@@ -25,9 +27,9 @@ struct BinnedView {
   std::int8_t* top = nullptr;
   std::int64_t count = 0;
 
-  std::int64_t* digit(int k) const { return digits + k * count; }
-  std::int8_t* positive() const { return top + count; }
-  std::int8_t* negative() const { return top + 2 * count; }
+  ROWMILL_HD std::int64_t* digit(int k) const { return digits + k * count; }
+  ROWMILL_HD std::int8_t* positive() const { return top + count; }
+  ROWMILL_HD std::int8_t* negative() const { return top + 2 * count; }
 };
 
 /// Bytes of `count` accumulators; the view of them at `memory` (64-byte aligned; all zero bytes is the sum of nothing).
