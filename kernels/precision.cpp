@@ -153,6 +153,11 @@ std::int64_t chain_rows_within(Precision precision, const ProductModel& model, d
   return longest == chain_ladder.rend() ? 0 : *longest;
 }
 
+std::int64_t shortest_chain(Precision precision) {
+  if (precision == Precision::fp64 || precision == Precision::fp32) return slab_rows;
+  return precision == Precision::int8 ? int8_chain_rows : chain_ladder.front();
+}
+
 Range column_range(Precision precision, const ProductModel& model) {
   switch (precision) {
     case Precision::fp64:
@@ -254,10 +259,10 @@ ProductChoice cheapest_product(const ProductModel& model, std::int64_t columns, 
   double best_seconds = product_seconds(exact, rates, columns);
   for (const Precision precision : offered) {
     const std::int64_t rows = chain_rows_within(precision, model, rtol);
-    if (precision == Precision::fp64 || rows == 0) continue;
+    const bool rounds = rounding_bound(precision, model) > 0;
+    if (precision == Precision::fp64 || rows == 0 || (precision == Precision::fp16 && rounds)) continue;
     const ProductChoice choice{precision, rows};
     const double seconds = product_seconds(choice, rates, columns);
-    const bool rounds = rounding_bound(precision, model) > 0;
     const bool cheaper = seconds < product_seconds(exact, rates, columns);
     const bool better = rounds == best_rounds ? seconds < best_seconds : !rounds;
     if (!cheaper || !better) continue;

@@ -34,6 +34,9 @@ constexpr std::int64_t int8_chain_rows = 131056;
 /// if there is none.
 std::int64_t chain_rows_within(Precision precision, const ProductModel& model, double rtol);
 
+/// The chain with which a precision's bound is least.
+std::int64_t shortest_chain(Precision precision);
+
 /// The greatest magnitudes of a column with which a precision neither overflows nor loses more than its bound to
 /// underflow; 0 fits besides.
 struct Range {
@@ -52,7 +55,8 @@ DeviceRates device_rates(const std::string& device_name, int compute_capability)
 double product_seconds(const ProductChoice& choice, const DeviceRates& rates, std::int64_t columns);
 
 /// auto on a device: fp64 for 64-bit types and where its time hides behind the bus (at most 0.8 of it); else the
-/// cheapest of `offered` that meets rtol, exact ones first; else fp64.
+/// cheapest of `offered` that meets rtol, exact ones first; else fp64. fp16 only where it is exact: columns that do not
+/// fit its narrow range would be done again in fp64, slowly.
 ProductChoice cheapest_product(const ProductModel& model, std::int64_t columns, double rtol,
                                const std::string& device_name, const std::vector<Precision>& offered);
 

@@ -182,7 +182,7 @@ TEST(CheapestProduct, OnAnH200_IsFp64WhereItHidesBehindTheBus) {
     EXPECT_EQ(chosen(DType::f32, columns, 1e-2).precision, Precision::fp64) << columns;
   }
   EXPECT_EQ(chosen(DType::f32, 8192, 1e-2).precision, Precision::bf16);
-  EXPECT_EQ(chosen(DType::f32, 8192, 2e-3).precision, Precision::fp16);
+  EXPECT_EQ(chosen(DType::f32, 8192, 2e-3).precision, Precision::tf32);
   EXPECT_EQ(chosen(DType::f32, 8192, usual_rtol).precision, Precision::bf16x3);
   EXPECT_EQ(chosen(DType::f32, 8192, 1e-6).precision, Precision::fp64);
   EXPECT_EQ(chosen(DType::f64, 65536, 1e-2).precision, Precision::fp64);
