@@ -102,7 +102,7 @@ TEST(Precision, ThatCannotMeetRtol_IsRefused_WithWhatItGuarantees) {
   EXPECT_NE(device.refusal("bf16", DType::f32, 3e-5).find("bf16 guarantees 0.00783 and"), std::string::npos)
       << device.refusal("bf16", DType::f32, 3e-5);
   EXPECT_EQ(device.refusal("bf16", DType::f32, 1e-2), "");
-  EXPECT_EQ(device.choose("bf16", DType::f32, 7.85e-3).chain_rows, 384);
+  EXPECT_EQ(device.choose("bf16", DType::f32, 7.85e-3).chain_rows, 512);
   EXPECT_EQ(device.refusal("fp64", DType::f32, 0), "");
 }
 
