@@ -16,18 +16,40 @@ namespace rowmill {
 /// Precision of products inside a block. Sums across slabs and blocks are fp64 or wider in each.
 ///   fp64, fp32  factors and chains in that type
 ///   tf32, bf16, fp16  factors rounded to that type, chains in the fp32 of tensor cores, which truncate
-///   bf16x3      factors as the sum of two bf16 H + L; HᵀH + HᵀL + (HᵀL)ᵀ
+///   bf16x3      factors as the sum of two bf16 H + L; LᵀL + LᵀH + HᵀL in one chain, HᵀH in another
 ///   int8        values of i8 and u8 as they are, chains in int32: exact
 /// Hosts offer the first two.
 enum class Precision : std::uint8_t { fp64, fp32, tf32, bf16, fp16, bf16x3, int8 };
 std::string name_of(Precision precision);
 std::optional<Precision> parse_precision(const std::string& name);
 
+/// Rows of one fp32 accumulation chain: the a-priori bound (slab_rows + 3) 2^-24 = 2.31e-5 is below the default --rtol.
+constexpr std::int64_t slab_rows = 384;
+constexpr double fp32_product_bound = static_cast<double>(slab_rows + 3) / 16777216.0;
+
+/// What the error of a product depends on besides its precision and rows.
+struct ProductModel {
+  ElementType type;
+  bool shifted = false;        ///< working values may differ from stored ones (a ColumnMap is given)
+  int compute_capability = 0;  ///< Ops::compute_capability
+};
+
+/// A precision, and the rows of its accumulation chains; both decide bits.
+struct ProductChoice {
+  Precision precision = Precision::fp64;
+  std::int64_t chain_rows = slab_rows;
+};
+
+/// The a-priori bound on a block's |P - WᵀW|_ij, of the scale sqrt(P_ii P_jj): the rounding of factors, the chains, and
+/// block_rows sums in fp64 (see precision.hpp).
+double product_bound(const ProductChoice& choice, const ProductModel& model, std::int64_t block_rows);
+
 /// The blocks that a queue's operations will see.
 struct BlockShape {
   ElementType type;
-  std::int64_t rows = 0, columns = 0;  ///< of the largest block
-  std::optional<Precision> product;    ///< that cross_product will be asked for, if it will
+  std::int64_t rows = 0, columns = 0;   ///< of the largest block
+  std::optional<Precision> product;     ///< that cross_product will be asked for, if it will
+  std::int64_t chain_rows = slab_rows;  ///< of it (ProductChoice): at most so many rows are added in one chain
 };
 
 /// Per column: the working value is (x - shift) * scale, computed in fp64. Null pointers mean 0 and 1.
@@ -57,6 +79,9 @@ class Ops {
   /// "Intel Xeon …, rowmill kernels AVX3", "NVIDIA H200": what the bits of results depend on besides the build.
   virtual std::string device_name() const = 0;
 
+  /// 90 for CUDA's 9.0; 0 on hosts.
+  virtual int compute_capability() const { return 0; }
+
   /// Can cross_product work in this precision on this stored type?
   virtual bool offers(Precision precision, ElementType type) const = 0;
 
@@ -85,7 +110,8 @@ class Ops {
   /// The lower triangle of WᵀW, W the block's working values (x - shift) * scale, packed by rows: entry (i, j), j <= i,
   /// at i (i + 1) / 2 + j; fp64, overwritten. Missing values are NaN in W. In fp32, W is rounded to float32, products
   /// run in slabs of at most `slab_rows` rows that are added in fp64, and a slab in which a column's greatest magnitude
-  /// is not 0 nor in [2^-50, 2^50] is done in fp64.
+  /// is not 0 nor in [2^-50, 2^50] is done in fp64. Devices run every precision but fp64 in slabs of at most
+  /// BlockShape::chain_rows rows, and do a whole block again in fp64 if a column's greatest magnitude does not fit.
   virtual void cross_product(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed,
                              Queue queue) = 0;
 
@@ -102,10 +128,6 @@ class Ops {
   virtual void keep_min(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) = 0;
   virtual void keep_max(std::int64_t* acc, const std::int64_t* values, std::int64_t count, Queue queue) = 0;
 };
-
-/// Rows of one fp32 accumulation chain: the a-priori bound (slab_rows + 3) 2^-24 = 2.31e-5 is below the default --rtol.
-constexpr std::int64_t slab_rows = 384;
-constexpr double fp32_product_bound = static_cast<double>(slab_rows + 3) / 16777216.0;
 
 /// Host kernels; `backend` is a host backend and outlives the Ops.
 std::unique_ptr<Ops> make_host_ops(Backend& backend);

@@ -1,7 +1,8 @@
 #pragma once
-// cross_product on a GPU.
+// WᵀW of a block on a GPU: the operation cross_product, with what it needs on one queue. No CUDA header.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/backend.hpp"
 #include "core/block.hpp"
@@ -9,19 +10,27 @@
 
 namespace rowmill {
 
-/// The product of one queue. run() queues only.
-class CudaProduct {
- public:
+/// One a queue, used by one thread at a time. The backend is CUDA's and outlives it; the queue's device is the calling
+/// thread's current one in all calls.
+struct CudaProduct {
   static bool offers(Precision precision, ElementType type);
   static std::size_t scratch_bytes(ElementType type, std::int64_t columns, Precision precision);
 
+  /// Makes a cuBLAS handle and takes its workspace. Throws Error(device).
   CudaProduct(Backend& backend, Queue queue);
   CudaProduct(const CudaProduct&) = delete;
   CudaProduct& operator=(const CudaProduct&) = delete;
   ~CudaProduct();
 
+  /// Takes note of shape.chain_rows, and runs all kernels and library calls of the shape once, in fp64 too. Waits.
   void prepare(const BlockShape& shape);
+
+  /// See Ops::cross_product. Only queues.
   void run(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace rowmill

@@ -1,10 +1,14 @@
 #include "engine/plan.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "engine/machine.hpp"
+#include "kernels/precision.hpp"
 
 namespace rowmill {
 
@@ -20,16 +24,50 @@ std::int64_t choose_block_rows(const BlockPreference& preference, const SourceIn
   return chunk <= 8 * rows ? chunk : rows;
 }
 
-Precision choose_precision(const std::string& wish, ElementType type, double rtol) {
-  if (wish == "fp64") return Precision::fp64;
-  if (wish == "fp32") {
-    if (rtol < fp32_product_bound) {
-      throw Error(ExitCode::usage, "--precision fp32 guarantees 2.31e-5 and cannot meet --rtol: use --precision fp64");
-    }
-    return Precision::fp32;
+namespace {
+
+std::string in_three_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+ProductChoice automatic_precision(const ProductModel& model, std::int64_t columns, double rtol, const Ops& ops) {
+  if (ops.compute_capability() == 0) {
+    const bool single = size_of(model.type) <= 4 && rtol >= fp32_product_bound;
+    return {single ? Precision::fp32 : Precision::fp64, slab_rows};
   }
-  if (wish != "auto") throw Error(ExitCode::usage, "--precision must be auto, fp64 or fp32");
-  return size_of(type) <= 4 && rtol >= fp32_product_bound ? Precision::fp32 : Precision::fp64;
+  std::vector<Precision> offered;
+  for (const Precision precision : all_precisions()) {
+    if (ops.offers(precision, model.type)) offered.push_back(precision);
+  }
+  return cheapest_product(model, columns, rtol, ops.device_name(), offered);
+}
+
+}  // namespace
+
+ProductChoice choose_precision(const std::string& wish, const ProductModel& model, std::int64_t columns, double rtol,
+                               const Ops& ops) {
+  if (wish == "auto") return automatic_precision(model, columns, rtol, ops);
+  const std::optional<Precision> precision = parse_precision(wish);
+  if (!precision) {
+    throw Error(ExitCode::usage, "--precision must be auto, fp64, fp32, tf32, bf16, fp16, bf16x3 or int8");
+  }
+  if (!ops.offers(*precision, model.type)) {
+    throw Error(ExitCode::usage,
+                "--precision " + wish +
+                    (ops.compute_capability() == 0
+                         ? " needs a GPU: use auto, fp64 or fp32"
+                         : " is not offered for " + name_of(model.type.dtype) + ": use auto or another precision"));
+  }
+  const std::int64_t chain = chain_rows_within(*precision, model, rtol);
+  if (chain == 0) {
+    const double least = product_bound({*precision, shortest_chain(*precision)}, model, 1 << 20);
+    throw Error(ExitCode::usage, "--precision " + wish + " guarantees " + in_three_digits(least) +
+                                     " and cannot meet --rtol " + in_three_digits(rtol) +
+                                     ": use --precision fp64 or a larger --rtol");
+  }
+  return {*precision, chain};
 }
 
 namespace {

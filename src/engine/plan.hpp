@@ -16,9 +16,12 @@ namespace rowmill {
 /// where those are not much larger.
 std::int64_t choose_block_rows(const BlockPreference& preference, const SourceInfo& source, std::int64_t wish);
 
-/// "auto", "fp64" or "fp32" to the precision of products. auto: fp32 for stored types of at most 32 bits, where its
-/// bound meets rtol; else fp64. Throws Error(usage) if fp32 is asked for and cannot meet rtol, or for other words.
-Precision choose_precision(const std::string& wish, ElementType type, double rtol);
+/// "auto" or the name of a precision to the precision of products and its chains. auto on hosts: fp32 for stored types
+/// of at most 32 bits, where its bound meets rtol; else fp64. auto on devices: cheapest_product. A pure function of the
+/// device's name and kind, the type, columns and rtol. Throws Error(usage) for a precision that the device does not
+/// offer or that cannot meet rtol, and for other words.
+ProductChoice choose_precision(const std::string& wish, const ProductModel& model, std::int64_t columns, double rtol,
+                               const Ops& ops);
 
 struct MemoryPlan {
   int lanes = 1;  ///< blocks computed at once, each with its own partial

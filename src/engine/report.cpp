@@ -47,7 +47,7 @@ std::vector<std::int64_t> chosen_columns(const RunOptions& options, const Source
   return columns;
 }
 
-JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows) {
+JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows, Ops& ops) {
   JobOptions chosen;
   chosen.ddof = options.ddof;
   chosen.rtol = options.rtol;
@@ -65,7 +65,11 @@ JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info,
     }
     chosen.precision = Precision::fp64;
   } else {
-    chosen.precision = choose_precision(options.precision, info.type, options.rtol);
+    const ProductModel model{info.type, options.job != "gram", ops.compute_capability()};
+    const ProductChoice choice = choose_precision(options.precision, model, info.columns, options.rtol, ops);
+    chosen.precision = choice.precision;
+    chosen.chain_rows = choice.chain_rows;
+    chosen.compute_capability = ops.compute_capability();
   }
   const std::int64_t rows = chosen_rows(options, info).count;
   if (options.job != "gram" && rows - options.ddof < 1) {

@@ -18,8 +18,9 @@ RowRange chosen_rows(const RunOptions& options, const SourceInfo& info);
 /// for select_columns to refuse.
 std::vector<std::int64_t> chosen_columns(const RunOptions& options, const SourceInfo& info);
 
-/// Job options as resolved. Throws Error(usage) for unknown words, Error(input) for too few rows for --ddof.
-JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows);
+/// Job options as resolved. Throws Error(usage) for unknown words and for a precision that `ops` does not offer,
+/// Error(input) for too few rows for --ddof.
+JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows, Ops& ops);
 
 /// One rank's part of the report.
 struct RankFigures {

@@ -76,11 +76,11 @@ class Run {
     grid_ = BlockGrid(rows, report_.block_rows);
     shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
 
-    job_options_ = chosen_job_options(options_, info, report_.block_rows);
+    device_ = choose_device({.backend = options_.backend}, world_);
+    job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
 
-    device_ = choose_device({.backend = options_.backend}, world_);
     PartialLayout layout = Lanes::extended(job_->layout(*device_.ops));
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));

@@ -53,7 +53,7 @@ class CovJob final : public Job {
     sink.add("mean", {columns}, m.mean);
     sink.add("std", {columns}, std::move(deviation));
     sink.attribute("precision", name_of(options_.precision));
-    sink.attribute("precision_bound", product_bound(options_.precision, options_.block_rows) * (1 + m.worst_spread));
+    sink.attribute("precision_bound", cross_bound(input_, options_, true) * (1 + m.worst_spread));
     sink.attribute("precision_measured_error", state.arrays.at("measured_error").at(0));
     return Next::done;
   }

@@ -56,11 +56,11 @@ inline double measure_error(const Block& block, ColumnMap map, Precision precisi
   return worst;
 }
 
-/// The a-priori bound of a precision, of the scale sqrt(p_ii p_jj): n u for n products added in a chain, and the
-/// rounding of both factors (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., eq. 3.5).
-inline double product_bound(Precision precision, std::int64_t block_rows) {
-  if (precision == Precision::fp32) return fp32_product_bound;
-  return static_cast<double>(block_rows + 3) * 0x1p-53;
+/// The a-priori bound of a job's products, of the scale sqrt(p_ii p_jj); `shifted`: working values are not the stored
+/// ones.
+inline double cross_bound(const JobInput& input, const JobOptions& options, bool shifted) {
+  return product_bound({options.precision, options.chain_rows}, {input.type, shifted, options.compute_capability},
+                       options.block_rows);
 }
 
 }  // namespace rowmill

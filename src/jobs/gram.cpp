@@ -41,7 +41,7 @@ class GramJob final : public Job {
     }
     sink.add("gram", {columns, columns}, std::move(gram));
     sink.attribute("precision", name_of(options_.precision));
-    sink.attribute("precision_bound", product_bound(options_.precision, options_.block_rows));
+    sink.attribute("precision_bound", cross_bound(input_, options_, false));
     sink.attribute("precision_measured_error", state.arrays.at("measured_error").at(0));
     return Next::done;
   }

@@ -22,6 +22,8 @@ struct JobOptions {
   int ddof = 1;
   Missing missing = Missing::error;
   Precision precision = Precision::fp64;
+  std::int64_t chain_rows = slab_rows;  ///< of products in that precision
+  int compute_capability = 0;           ///< of the device that products run on
   double rtol = 3e-5;
   std::int64_t block_rows = 0;  ///< rows of a block, as planned
 };

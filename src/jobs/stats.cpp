@@ -56,7 +56,7 @@ class StatsJob final : public Job {
     sink.add("max", shape, m.max);
     sink.attribute("precision", std::string("fp64"));
     // Of a variance: a chain of at most one block of squares in fp64, about a shift that misses the mean by δ.
-    sink.attribute("precision_bound", product_bound(Precision::fp64, options_.block_rows) * (1 + m.worst_spread));
+    sink.attribute("precision_bound", cross_bound(input_, options_, true) * (1 + m.worst_spread));
     sink.attribute("precision_measured_error", 0.0);  // there is nothing more precise that it is measured against
     return Next::done;
   }

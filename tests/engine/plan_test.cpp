@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "engine/machine.hpp"
+#include "tests/support/forwarding_ops.hpp"
 
 namespace rowmill {
 namespace {
@@ -38,17 +39,78 @@ TEST(BlockRows, OfLargerStorageChunks_AreOneChunkUpToEightBlocks) {
   EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 4097), 0), 512);
 }
 
-TEST(Precision, Auto_IsFp32ForNarrowTypesWithinTheBound) {
-  EXPECT_EQ(choose_precision("auto", {DType::f32, false}, 3e-5), Precision::fp32);
-  EXPECT_EQ(choose_precision("auto", {DType::u8, false}, 3e-5), Precision::fp32);
-  EXPECT_EQ(choose_precision("auto", {DType::f64, false}, 3e-5), Precision::fp64);
-  EXPECT_EQ(choose_precision("auto", {DType::i64, false}, 3e-5), Precision::fp64);
-  EXPECT_EQ(choose_precision("auto", {DType::f32, false}, 1e-6), Precision::fp64);
+/// What a device offers and is called; its operations are not asked for.
+class NamedDevice {
+ public:
+  explicit NamedDevice(int compute_capability) : ops_(make_host_ops(*backend_)), device_(*ops_, compute_capability) {}
+
+  ProductChoice choose(const std::string& wish, DType type, double rtol, std::int64_t columns = 100) const {
+    return choose_precision(wish, {{type, false}, false, device_.compute_capability()}, columns, rtol, device_);
+  }
+  /// The message of the refusal, or "" if there is none.
+  std::string refusal(const std::string& wish, DType type, double rtol) const {
+    try {
+      choose(wish, type, rtol);
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
+      return error.what();
+    }
+  }
+
+ private:
+  class Device final : public test::ForwardingOps {
+   public:
+    Device(Ops& ops, int compute_capability) : ForwardingOps(ops), compute_capability_(compute_capability) {}
+    std::string device_name() const override { return "NVIDIA H200"; }
+    int compute_capability() const override { return compute_capability_; }
+    bool offers(Precision precision, ElementType type) const override {
+      if (compute_capability_ == 0) return ForwardingOps::offers(precision, type);
+      return precision != Precision::int8 || size_of(type) == 1;
+    }
+
+   private:
+    int compute_capability_;
+  };
+
+  std::unique_ptr<Backend> backend_ = make_host_backend();
+  std::unique_ptr<Ops> ops_;
+  Device device_;
+};
+
+TEST(Precision, AutoOnHosts_IsFp32ForNarrowTypesWithinTheBound) {
+  const NamedDevice host(0);
+  EXPECT_EQ(host.choose("auto", DType::f32, 3e-5).precision, Precision::fp32);
+  EXPECT_EQ(host.choose("auto", DType::u8, 3e-5).precision, Precision::fp32);
+  EXPECT_EQ(host.choose("auto", DType::f64, 3e-5).precision, Precision::fp64);
+  EXPECT_EQ(host.choose("auto", DType::i64, 3e-5).precision, Precision::fp64);
+  EXPECT_EQ(host.choose("auto", DType::f32, 1e-6).precision, Precision::fp64);
+  EXPECT_EQ(host.choose("auto", DType::f32, 3e-5, 65536).precision, Precision::fp32) << "whatever the columns";
 }
 
-TEST(Precision, Fp32ThatCannotMeetRtol_IsRefused) {
-  EXPECT_THROW(choose_precision("fp32", {DType::f32, false}, 1e-6), Error);
-  EXPECT_THROW(choose_precision("fp17", {DType::f32, false}, 1e-3), Error);
+TEST(Precision, AutoOnDevices_LooksAtTheColumns) {
+  const NamedDevice device(90);
+  EXPECT_EQ(device.choose("auto", DType::f32, 3e-5, 1000).precision, Precision::fp64);
+  EXPECT_EQ(device.choose("auto", DType::f32, 3e-5, 10000).precision, Precision::bf16x3);
+  EXPECT_EQ(device.choose("auto", DType::u8, 3e-5, 10000).precision, Precision::int8);
+}
+
+TEST(Precision, ThatCannotMeetRtol_IsRefused_WithWhatItGuarantees) {
+  EXPECT_NE(NamedDevice(0).refusal("fp32", DType::f32, 1e-6).find("fp32 guarantees 2.31e-05 and cannot meet"),
+            std::string::npos);
+  const NamedDevice device(90);
+  EXPECT_NE(device.refusal("bf16", DType::f32, 3e-5).find("bf16 guarantees 0.00783 and"), std::string::npos)
+      << device.refusal("bf16", DType::f32, 3e-5);
+  EXPECT_EQ(device.refusal("bf16", DType::f32, 1e-2), "");
+  EXPECT_EQ(device.choose("bf16", DType::f32, 7.85e-3).chain_rows, 512);
+  EXPECT_EQ(device.refusal("fp64", DType::f32, 0), "");
+}
+
+TEST(Precision, ThatIsNotOffered_IsRefused) {
+  EXPECT_NE(NamedDevice(0).refusal("bf16", DType::f32, 1).find("--precision bf16 needs a GPU"), std::string::npos);
+  EXPECT_NE(NamedDevice(90).refusal("int8", DType::f32, 1).find("not offered for float32"), std::string::npos);
+  EXPECT_EQ(NamedDevice(90).refusal("int8", DType::i8, 0), "");
+  EXPECT_NE(NamedDevice(0).refusal("fp17", DType::f32, 1e-3).find("--precision must be auto"), std::string::npos);
 }
 
 PartialLayout layout_of(std::int64_t sums) {
