@@ -223,10 +223,21 @@ void ControlPlane::report_silence(int silent, Clock::duration silence) {
   const ControlMessage& last = states_[static_cast<std::size_t>(silent)];
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
-  say_for_all("rank " + std::to_string(silent) + " has been silent for " + seconds + " s; it was last " +
-              describe({last.stage, last.block}));
+  say_and_abort("rank " + std::to_string(silent) + " has been silent for " + seconds + " s; it was last " +
+                describe({last.stage, last.block}));
+}
+
+void ControlPlane::say_and_abort(const std::string& text) {
+  say_for_all(text);
   MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
   ::_exit(static_cast<int>(ExitCode::device));
+}
+
+/// What a lower rank says meanwhile comes as a notice, and ends this one.
+void ControlPlane::end_all(const std::string& text) {
+  const auto until = Clock::now() + rank() * kReporterStep;
+  for (Backoff backoff; Clock::now() < until; backoff.pause()) work();
+  say_and_abort(text);
 }
 
 Verdict ControlPlane::verdict() const {
