@@ -30,10 +30,10 @@ NcclLink::~NcclLink() {
   if (comm_ == nullptr) return;
   const bool failing = std::uncaught_exceptions() > exceptions_ || poll();
   try {
-    failing ? abort() : close();
-  } catch (const std::exception&) {
-    // The sums are right and taken: what NCCL has against its end is nobody's business any more.
-    abort();
+    failing ? abort("a failure elsewhere") : close();
+  } catch (const std::exception& error) {
+    // The sums are right and taken: what NCCL has against its end is nobody's business if the abort works.
+    abort(error.what());
   }
 }
 
@@ -42,7 +42,7 @@ void NcclLink::close() {
   check(calls_.finalize(comm_), "ncclCommFinalize");
   wait(
       "ncclCommFinalize", [] { return true; }, times_.abort_grace);
-  call_with_grace(calls_.destroy, "give back");
+  call_with_grace(calls_.destroy, "all sums were taken");
 }
 
 NcclCalls::Id NcclLink::make_id() {
@@ -90,12 +90,12 @@ void NcclLink::wait(const std::string& what, const std::function<bool()>& done, 
   }
 }
 
-void NcclLink::abort() noexcept {
-  if (comm_ != nullptr) call_with_grace(calls_.abort, "abort");
+void NcclLink::abort(const std::string& cause) noexcept {
+  if (comm_ != nullptr) call_with_grace(calls_.abort, cause);
 }
 
 /// On a thread of its own: NCCL may wait for what never comes, and cannot be interrupted.
-void NcclLink::call_with_grace(const std::function<int(NcclCalls::Comm)>& call, const std::string& what) {
+void NcclLink::call_with_grace(const std::function<int(NcclCalls::Comm)>& call, const std::string& cause) {
   std::atomic<bool> returned = false;
   std::thread caller([&call, &returned, comm = std::exchange(comm_, nullptr)] {
     call(comm);
@@ -105,8 +105,8 @@ void NcclLink::call_with_grace(const std::function<int(NcclCalls::Comm)>& call, 
   for (Backoff backoff; !returned; backoff.pause()) {
     poll();
     if (Clock::now() - began < times_.abort_grace) continue;
-    ranks_.end_all("NCCL did not " + what + " its communicator within " + in_seconds(times_.abort_grace) +
-                   "; look at the GPUs and the links between them (NCCL_DEBUG=INFO), or use --comm mpi");
+    ranks_.end_all(cause + "; thereafter NCCL did not give up its communicator within " +
+                   in_seconds(times_.abort_grace) + ", so all ranks end here");
   }
   caller.join();
 }

@@ -35,8 +35,9 @@ class NcclLink {
   void enqueue(const std::vector<Transfer>& transfers, void* stream);
   /// Waits until `done` says so and NCCL has nothing against it, for the timeout at most.
   void wait(const std::string& what, const std::function<bool()>& done) { wait(what, done, times_.timeout); }
-  /// Makes NCCL give up whatever it does. If that hangs, every rank ends. Afterwards the link is not usable().
-  void abort() noexcept;
+  /// Makes NCCL give up whatever it does. If that hangs, every rank ends with a line that begins with `cause`.
+  /// Afterwards the link is not usable().
+  void abort(const std::string& cause) noexcept;
 
   bool usable() const { return comm_ != nullptr; }
 
@@ -47,7 +48,7 @@ class NcclLink {
   void check(int result, const std::string& what) const;
   bool poll() noexcept;
   void close();
-  void call_with_grace(const std::function<int(NcclCalls::Comm)>& call, const std::string& what);
+  void call_with_grace(const std::function<int(NcclCalls::Comm)>& call, const std::string& cause);
 
   Communicator& ranks_;
   const NcclCalls calls_;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "comm/backoff.hpp"
@@ -160,10 +161,10 @@ void NcclCommunicator::try_out(Backend& backend) {
   backend.wait_host(backend.record(queue));
   const std::int64_t sum = *number, ranks = size();
   backend.release_staging(number, sizeof *number);
-  or_abort([&] {
-    if (sum == ranks * (ranks + 1) / 2) return;
-    throw Error(ExitCode::device, "NCCL sums wrongly: 1 to " + std::to_string(ranks) + " gave " + std::to_string(sum));
-  });
+  const auto [least, greatest] = extremes(sum);
+  if (least == greatest && sum == ranks * (ranks + 1) / 2) return;
+  throw Error(ExitCode::device, "NCCL cannot be used: summing 1 to " + std::to_string(ranks) + " it gave " +
+                                    std::to_string(least) + " to " + std::to_string(greatest));
 }
 
 /// Does `work`; if it fails all ranks hear of it at once and NCCL gives up on each.
@@ -171,16 +172,16 @@ template <typename Work>
 void NcclCommunicator::or_abort(const Work& work) {
   try {
     work();
-  } catch (const PeerFailed&) {
-    link_->abort();
+  } catch (const PeerFailed& error) {
+    link_->abort(error.what());
     throw;
   } catch (const Error& error) {
     ranks_.announce({error.code(), std::nullopt, error.what()});
-    link_->abort();
+    link_->abort(error.what());
     throw;
   } catch (const std::exception& error) {
     ranks_.announce({ExitCode::failed, std::nullopt, std::string("internal error: ") + error.what()});
-    link_->abort();
+    link_->abort(error.what());
     throw;
   }
 }
@@ -202,11 +203,11 @@ void NcclCommunicator::reduce_all(Backend& backend, std::span<const Reduction> r
     transfers.push_back({one.data, static_cast<std::size_t>(one.count), nccl_type(one.kind), nccl_op(one.how)});
   }
   if (!link_->usable()) throw Error(ExitCode::device, "NCCL's communicator was given up after a failure");
-  wait_for_queue(backend, queue);
-  const auto [least, greatest] = extremes(fingerprint(reductions));
-  if (least != greatest) throw std::logic_error("ranks do not reduce the same");
-  if (transfers.empty()) return;
   or_abort([&] {
+    wait_for_queue(backend, queue);
+    const auto [least, greatest] = extremes(fingerprint(reductions));
+    if (least != greatest) throw std::logic_error("ranks do not reduce the same");
+    if (transfers.empty()) return;
     link_->enqueue(transfers, backend.native(queue));
     const Event ended = backend.record(queue);
     link_->wait("combining the ranks by NCCL", [&] { return backend.reached(ended); });

@@ -18,9 +18,9 @@ struct NcclTimes {
 /// heartbeats; so NCCL's own time counts for the transfer alone. A first small sum is made at once: what does not work
 /// is known at the start, not at the end of a pass.
 ///
-/// Where NCCL is missing on a rank, is too old, or differs among ranks, every rank throws Error(device) saying why and
-/// nothing is announced: the caller may combine over `ranks` instead. Later failures are announced to all and throw
-/// Error(device), on other ranks PeerFailed; NCCL's communicator has been aborted then and every later reduce throws
+/// Where NCCL is missing on a rank, is too old, differs among ranks or sums wrongly, every rank throws Error(device)
+/// saying why and nothing is announced: the caller may combine over `ranks` instead. Other failures are announced to
+/// all and thrown, on other ranks as PeerFailed; NCCL's communicator has been aborted then and a later reduce throws
 /// Error(device). A rank on which the abort hangs ends the program (Communicator::end_all).
 ///
 /// The destructor gives NCCL's communicator back: in order if all is well, by an abort during an exception or after a
