@@ -104,7 +104,8 @@ class Communicator {
   /// failures without a row before those with one, then the lowest rank. Waits for late ranks as poll does. A failure
   /// that this rank announced counts even if `mine` is empty. Afterwards the failures are forgotten and the
   /// communicator can be used on. A rank whose World ends while others agree counts as failed (code 1, no message);
-  /// after that the others can only end.
+  /// after that the others can only end. If ranks that beat do not come within the timeout after a failure without a
+  /// row, the rank that failed says so and every rank ends with its exit code: such a call does not return.
   virtual Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) = 0;
 
   /// For a rank that cannot get to agree(), because something that cannot be interrupted holds it: one line on stderr,

@@ -75,7 +75,8 @@ class ControlPlane {
   [[noreturn]] void report_silence(int silent, Clock::duration silence);
   void check_termination();
   void say_for_all(const std::string& text);
-  [[noreturn]] void say_and_abort(const std::string& text);
+  [[noreturn]] void say_and_abort(const std::string& text, ExitCode code = ExitCode::device);
+  void check_lingering();
 
   ControlMessage& mine() { return states_[static_cast<std::size_t>(rank())]; }
   const ControlMessage& mine() const { return states_[static_cast<std::size_t>(rank())]; }

@@ -110,6 +110,19 @@ TEST_F(CommFault, AFailingRankWhileOthersReduce_EndsAllWithItsError) {
   }
 }
 
+TEST_F(CommFault, RanksThatBeatButDoNotEndAfterAFailure_AreEndedWithItsLine) {
+  for (const int rank : {0, 2}) {
+    const Launched outcome = run("others-linger", rank, 2000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 3);
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_EQ(lines[0], "rowmill[" + std::to_string(rank) +
+                            "]: error: the file is gone; thereafter not all ranks came to an end in time");
+    expect_none_left("others-linger");
+  }
+}
+
 TEST_F(CommFault, ARankThatLeavesWithoutAWord_EndsAllRanks) {
   for (const int rank : {0, 2}) {
     const Launched outcome = run("throw", rank, 20000);

@@ -355,14 +355,18 @@ TEST_F(NcclFailure, AFailureElsewhereDuringASum_BreaksItOff) {
 
 TEST_F(NcclFailure, WorkBeforeTheSumThatFails_IsThrownAsItIs) {
   make();
-  device.submit(lane, [] { throw Error(ExitCode::failed, "a kernel failed"); });
-  EXPECT_EQ(sum_once(), Came::other_error);
-  EXPECT_NE(said.find("a kernel failed"), std::string::npos);
+  ASSERT_TRUE(comm().agree(std::nullopt, beat).ok);
+  if (rank() == 0) device.submit(lane, [] { throw Error(ExitCode::failed, "a kernel failed"); });
+  EXPECT_EQ(sum_once(), rank() == 0 ? Came::other_error : Came::peer_failed);
+  const Agreement agreement = comm().agree(std::nullopt, beat);
+  EXPECT_EQ(agreement.code, ExitCode::failed);
+  EXPECT_EQ(agreement.message, rank() == 0 ? "a kernel failed" : "");
 }
 
 TEST_F(NcclFailure, RanksThatReduceDifferentLists_AreToldInsteadOfHanging) {
   if (size() == 1) GTEST_SKIP() << "needs another rank";
   make();
+  ASSERT_TRUE(comm().agree(std::nullopt, beat).ok);
   const DeviceBuffer memory = put(std::vector<std::int64_t>{1, 2});
   const std::int64_t operations = nccl->operations();
   // A rank that the others' word reaches early throws PeerFailed.
