@@ -115,7 +115,9 @@ std::unique_ptr<Communicator> make_nccl_communicator(Communicator& ranks, Backen
                                                      std::chrono::milliseconds timeout) {
   NcclLibrary library = open_nccl();
   // Said to all ranks as a missing library is, so that they go on alike.
-  if (const std::string why_not = make_current(backend); !why_not.empty()) library = {std::nullopt, why_not};
+  if (library.calls) {
+    if (const std::string why_not = make_current(backend); !why_not.empty()) library = {std::nullopt, why_not};
+  }
   return make_nccl_communicator(ranks, backend, library, {.timeout = timeout});
 }
 
