@@ -1,5 +1,8 @@
 #include "comm/communicator.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <stdexcept>
 
 #include "comm/reducible.hpp"
@@ -27,6 +30,16 @@ std::string describe(const Heartbeat& heartbeat) {
 bool precedes(const Failure& a, const Failure& b) {
   if (a.row.has_value() != b.row.has_value()) return !a.row;
   return a.row && *a.row < *b.row;
+}
+
+void Communicator::reduce_all(Backend& backend, std::span<const Reduction> reductions, Queue queue) {
+  for (const Reduction& one : reductions) reduce(backend, one.data, one.count, one.kind, one.how, queue);
+}
+
+/// Of a rank that is alone.
+void Communicator::end_all(const std::string& text) {
+  std::fprintf(stderr, "rowmill: error: %s\n", text.c_str());
+  ::_exit(static_cast<int>(ExitCode::device));
 }
 
 std::size_t reducible_bytes(ElementKind kind) {

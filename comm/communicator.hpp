@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,14 @@ struct Agreement {
   std::string message;  ///< empty on ranks other than `rank`
 };
 
+/// One array to reduce, in place.
+struct Reduction {
+  void* data = nullptr;
+  std::int64_t count = 0;
+  ElementKind kind = ElementKind::i64;
+  Combine how = Combine::sum;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -66,6 +75,9 @@ class Communicator {
   /// Throws PeerFailed when a failure was announced: the data are undefined then. A rank that goes silent meanwhile
   /// ends the program (see poll). Throws std::invalid_argument for other kinds. With count 0 nothing is exchanged.
   virtual void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) = 0;
+
+  /// As reduce of each, in this order; a communicator may send them together. Ranks give the same list.
+  virtual void reduce_all(Backend& backend, std::span<const Reduction> reductions, Queue queue);
 
   /// `bytes` of `root` on every rank; sizes may differ before and may pass 2^31. Throws as reduce.
   virtual void broadcast(std::vector<std::byte>& bytes, int root) = 0;
@@ -92,8 +104,13 @@ class Communicator {
   /// failures without a row before those with one, then the lowest rank. Waits for late ranks as poll does. A failure
   /// that this rank announced counts even if `mine` is empty. Afterwards the failures are forgotten and the
   /// communicator can be used on. A rank whose World ends while others agree counts as failed (code 1, no message);
-  /// after that the others can only end.
+  /// after that the others can only end. If ranks that beat do not come within the timeout after a failure without a
+  /// row, the rank that failed says so and every rank ends with its exit code: such a call does not return.
   virtual Agreement agree(const std::optional<Failure>& mine, const Heartbeat& heartbeat) = 0;
+
+  /// For a rank that cannot get to agree(), because something that cannot be interrupted holds it: one line on stderr,
+  /// and every rank ends with exit code 4 (MPI_Abort). Of several ranks that call it one speaks.
+  [[noreturn]] virtual void end_all(const std::string& text);
 };
 
 /// One rank, no MPI.

@@ -223,10 +223,21 @@ void ControlPlane::report_silence(int silent, Clock::duration silence) {
   const ControlMessage& last = states_[static_cast<std::size_t>(silent)];
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
-  say_for_all("rank " + std::to_string(silent) + " has been silent for " + seconds + " s; it was last " +
-              describe({last.stage, last.block}));
-  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
-  ::_exit(static_cast<int>(ExitCode::device));
+  say_and_abort("rank " + std::to_string(silent) + " has been silent for " + seconds + " s; it was last " +
+                describe({last.stage, last.block}));
+}
+
+void ControlPlane::say_and_abort(const std::string& text, ExitCode code) {
+  say_for_all(text);
+  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  ::_exit(static_cast<int>(code));
+}
+
+/// What a lower rank says meanwhile comes as a notice, and ends this one.
+void ControlPlane::end_all(const std::string& text) {
+  const auto until = Clock::now() + rank() * kReporterStep;
+  for (Backoff backoff; Clock::now() < until; backoff.pause()) work();
+  say_and_abort(text);
 }
 
 Verdict ControlPlane::verdict() const {
@@ -260,13 +271,24 @@ Agreement ControlPlane::agree(const std::optional<Failure>& failure) {
   mine().agreeing = 1;
   changed_ = true;
   count_states();
-  for (Backoff backoff; mine().epoch == epoch; backoff.pause()) work();
+  const Clock::time_point began = Clock::now();
+  for (Backoff backoff; mine().epoch == epoch; backoff.pause()) {
+    work();
+    if (timeout_.count() != 0 && Clock::now() - began > timeout_ + rank() * kReporterStep) check_lingering();
+  }
   if (is_hub()) work();  // the outcome goes out at once
   const std::optional<Failure> announced = std::exchange(failure_, std::nullopt);
   const int failed_rank = verdict_.outcome_rank;
   if (failed_rank < 0) return {};
   return {false, static_cast<ExitCode>(verdict_.outcome_code), failed_rank,
           failed_rank == rank() && announced ? announced->message : std::string()};
+}
+
+/// A rank may beat and still never come: something that cannot be interrupted, such as its device, holds it. Ranks with
+/// rows before a failure's take the time that they need.
+void ControlPlane::check_lingering() {
+  if (!failure_ || failure_->row) return;
+  say_and_abort(failure_->message + "; thereafter not all ranks came to an end in time", failure_->code);
 }
 
 void ControlPlane::leave() {

@@ -56,6 +56,9 @@ class ControlPlane {
   /// Collective. The rank with the failure that counts finds its message in the result.
   Agreement agree(const std::optional<Failure>& mine);
 
+  /// One line for all ranks, then MPI_Abort. Of several ranks that call it the lowest speaks.
+  [[noreturn]] void end_all(const std::string& text);
+
   /// Collective: waits until every rank leaves. Ranks that wait in agree meanwhile are told that this one failed.
   void leave();
 
@@ -72,6 +75,8 @@ class ControlPlane {
   [[noreturn]] void report_silence(int silent, Clock::duration silence);
   void check_termination();
   void say_for_all(const std::string& text);
+  [[noreturn]] void say_and_abort(const std::string& text, ExitCode code = ExitCode::device);
+  void check_lingering();
 
   ControlMessage& mine() { return states_[static_cast<std::size_t>(rank())]; }
   const ControlMessage& mine() const { return states_[static_cast<std::size_t>(rank())]; }

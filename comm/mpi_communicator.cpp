@@ -106,6 +106,8 @@ class MpiCommunicator final : public Communicator {
     return agreement;
   }
 
+  [[noreturn]] void end_all(const std::string& text) override { control_.end_all(text); }
+
  private:
   /// A transfer that will never complete, because a rank went to agree() instead, and the memory that MPI may still
   /// use.

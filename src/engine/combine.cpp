@@ -1,6 +1,7 @@
 #include "engine/combine.hpp"
 
 #include <stdexcept>
+#include <vector>
 
 namespace rowmill {
 
@@ -17,17 +18,14 @@ void merge_doubles(double* acc, const double* other, const PartialBlock& block, 
   ops.keep_max(acc, other, block.count, queue);
 }
 
-void combine_binned(BinnedView sums, Ops& ops, Communicator& communicator, Queue queue) {
-  Backend& backend = ops.backend();
-  // top, positive and negative lie behind one another: one MAX for the three.
-  const std::int64_t count = 3 * sums.count;
-  DeviceBuffer tops(backend, static_cast<std::size_t>(count), queue);
-  backend.copy(tops.data(), sums.top, static_cast<std::size_t>(count), queue);
-  communicator.reduce(backend, tops.data(), count, ElementKind::i8, Combine::max, queue);
-  ops.align_binned(sums, reinterpret_cast<const std::int8_t*>(tops.data()), queue);
-  backend.copy(sums.top, tops.data(), static_cast<std::size_t>(count), queue);
-  communicator.reduce(backend, sums.digits, count, ElementKind::i64, Combine::sum, queue);
-}
+/// top, positive and negative of a binned block lie behind one another: one MAX for the three.
+struct Tops {
+  BinnedView sums;
+  DeviceBuffer greatest;  ///< of all ranks, once reduced
+
+  std::int64_t count() const { return 3 * sums.count; }  ///< of the tops, and of the digits
+  std::size_t bytes() const { return static_cast<std::size_t>(count()); }
+};
 
 }  // namespace
 
@@ -48,14 +46,29 @@ void merge_partials(PartialView acc, PartialView other, Ops& ops, Queue queue) {
 
 void combine_ranks(PartialView partial, Ops& ops, Communicator& communicator, Queue queue) {
   if (communicator.size() == 1) return;
+  Backend& backend = ops.backend();
+  std::vector<Tops> tops;
+  // Two rounds, each sent together: all but the digits, then these, brought to common tops.
+  std::vector<Reduction> first, digits;
   for (const PartialBlock& block : partial.layout().blocks()) {
     if (block.combine == Combine::none) continue;
-    if (block.kind == ElementKind::binned) {
-      combine_binned(partial.binned(block.name), ops, communicator, queue);
-    } else {
-      communicator.reduce(ops.backend(), partial.raw(block.name), block.count, block.kind, block.combine, queue);
+    if (block.kind != ElementKind::binned) {
+      first.push_back({partial.raw(block.name), block.count, block.kind, block.combine});
+      continue;
     }
+    const BinnedView sums = partial.binned(block.name);
+    const Tops& one =
+        tops.emplace_back(Tops{sums, DeviceBuffer(backend, static_cast<std::size_t>(3 * sums.count), queue)});
+    backend.copy(one.greatest.data(), sums.top, one.bytes(), queue);
+    first.push_back({one.greatest.data(), one.count(), ElementKind::i8, Combine::max});
+    digits.push_back({sums.digits, one.count(), ElementKind::i64, Combine::sum});
   }
+  communicator.reduce_all(backend, first, queue);
+  for (const Tops& one : tops) {
+    ops.align_binned(one.sums, reinterpret_cast<const std::int8_t*>(one.greatest.data()), queue);
+    backend.copy(one.sums.top, one.greatest.data(), one.bytes(), queue);
+  }
+  communicator.reduce_all(backend, digits, queue);
 }
 
 }  // namespace rowmill

@@ -1,38 +1,16 @@
 // Ranks that die, stop, hang, fail or dawdle: all ranks end in time, with one line and the right exit code.
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "tests/comm/fault_support.hpp"
 #include "tests/comm/launch.hpp"
 
 namespace rowmill::testing {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-/// Processes whose command line holds `mark`, zombies aside.
-int processes_with(const std::string& mark) {
-  int found = 0;
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return 0;
-  while (const dirent* entry = ::readdir(proc)) {
-    std::ifstream file(std::string("/proc/") + entry->d_name + "/cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (line.find(mark) != std::string::npos) ++found;
-  }
-  ::closedir(proc);
-  return found;
-}
 
 class CommFault : public ::testing::Test {
  protected:
@@ -44,20 +22,7 @@ class CommFault : public ::testing::Test {
 
   static void expect_none_left(const std::string& scenario) {
     const std::string mark = std::string(ROWMILL_BIN_DIR "/comm_probe") + '\0' + scenario + '\0';
-    for (const auto deadline = Clock::now() + seconds(5); processes_with(mark) > 0 && Clock::now() < deadline;) {
-      std::this_thread::sleep_for(milliseconds(50));
-    }
-    EXPECT_EQ(processes_with(mark), 0) << "ranks were left behind";
-  }
-
-  /// Launchers may have something to say too.
-  static std::vector<std::string> lines_of_ours(const std::string& errors) {
-    std::vector<std::string> lines;
-    std::istringstream stream(errors);
-    for (std::string line; std::getline(stream, line);) {
-      if (line.rfind("rowmill", 0) == 0) lines.push_back(line);
-    }
-    return lines;
+    EXPECT_EQ(left_of(mark), 0) << "ranks were left behind";
   }
 
   static void expect_silence_line(const Launched& outcome, int reporter, int silent) {
@@ -142,6 +107,19 @@ TEST_F(CommFault, AFailingRankWhileOthersReduce_EndsAllWithItsError) {
     EXPECT_EQ(outcome.code, 3);
     EXPECT_EQ(outcome.errors, "rowmill[" + std::to_string(rank) + "]: error: block 17 cannot be read\n");
     expect_none_left("fail");
+  }
+}
+
+TEST_F(CommFault, RanksThatBeatButDoNotEndAfterAFailure_AreEndedWithItsLine) {
+  for (const int rank : {0, 2}) {
+    const Launched outcome = run("others-linger", rank, 2000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 3);
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_EQ(lines[0], "rowmill[" + std::to_string(rank) +
+                            "]: error: the file is gone; thereafter not all ranks came to an end in time");
+    expect_none_left("others-linger");
   }
 }
 

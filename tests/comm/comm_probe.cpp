@@ -44,6 +44,7 @@ void misbehave(const std::string& scenario, Communicator& comm, milliseconds tim
   }
   if (scenario == "slow") mill(comm, 2 * timeout);
   if (scenario == "throw") throw std::runtime_error("not agreed on");
+  if (scenario == "others-linger") throw Error(ExitCode::input, "the file is gone");
   if (scenario == "fail") throw Error(ExitCode::input, "block 17 cannot be read", 1700);
 }
 
@@ -59,6 +60,7 @@ int run(int argc, char** argv) {
   try {
     mill(comm, milliseconds(600));
     if (world.rank() == rank) misbehave(scenario, comm, timeout);
+    if (scenario == "others-linger") mill(comm, 20 * timeout);
     combine(comm);
   } catch (const PeerFailed&) {
   } catch (const Error& error) {

@@ -1,0 +1,48 @@
+#pragma once
+// What tests of misbehaving ranks look at: the lines that were said, and processes that were left behind.
+#include <dirent.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace rowmill::testing {
+
+/// Processes whose command line holds `mark`, zombies aside.
+inline int processes_with(const std::string& mark) {
+  int found = 0;
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return 0;
+  while (const dirent* entry = ::readdir(proc)) {
+    std::ifstream file(std::string("/proc/") + entry->d_name + "/cmdline", std::ios::binary);
+    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (line.find(mark) != std::string::npos) ++found;
+  }
+  ::closedir(proc);
+  return found;
+}
+
+/// The same, once they have had the time to go.
+inline int left_of(const std::string& mark) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (processes_with(mark) > 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return processes_with(mark);
+}
+
+/// Launchers may have something to say too.
+inline std::vector<std::string> lines_of_ours(const std::string& errors) {
+  std::vector<std::string> lines;
+  std::istringstream stream(errors);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.rfind("rowmill", 0) == 0) lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace rowmill::testing
