@@ -14,13 +14,15 @@ namespace rowmill {
 /// The rows that --rows chooses. Throws Error(usage) for a range outside the source, Error(input) for no rows at all.
 RowRange chosen_rows(const RunOptions& options, const SourceInfo& info);
 
-/// Job options as resolved. Throws Error(usage) for unknown words, Error(input) for too few rows for --ddof.
-JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows);
+/// Job options as resolved. Throws Error(usage) for unknown words and for a precision that `ops` does not offer,
+/// Error(input) for too few rows for --ddof.
+JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows, Ops& ops);
 
 /// One rank's part of the report.
 struct RankFigures {
   std::int64_t bytes_read = 0;
   std::string device;
+  MemoryUse staging, on_device;
 
   std::vector<std::byte> serialise() const;  ///< adds this process's peak memory
 };
@@ -29,7 +31,7 @@ struct RankFigures {
 void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
 
 /// The root attributes that every result file has.
-void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world, const std::string& backend,
+void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world,
                     const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
 
 std::string name_of(Missing missing);
