@@ -7,6 +7,7 @@
 #include "app/text.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "engine/device.hpp"
 #include "engine/plan.hpp"
 #include "engine/run.hpp"
 #include "io/open.hpp"
@@ -69,6 +70,28 @@ Estimate estimate(RunOptions run, const std::string& job, const SourceInfo& info
       report.seconds * static_cast<double>(info.rows) / static_cast<double>(rows), report.memory.expected(), rows, {}};
 }
 
+/// Where a job would be milled, and why not on a GPU.
+struct Place {
+  std::string backend, device, why_host;
+};
+
+Place place_of(const RunOptions& run, World& alone) {
+  const Device device = choose_device({run.backend, run.comm, run.device_memory, run.timeout}, alone);
+  return {device.backend->name(), device.ops->device_name(), device.why_host};
+}
+
+std::string place_text(const Place& place) {
+  const std::string kind = place.backend == "cuda" ? "the GPU" : "the host";
+  return "  on " + kind + ", " + place.device +
+         (place.why_host.empty() ? std::string() : "; not on a GPU: " + place.why_host) + "\n";
+}
+
+json place_json(const Place& place) {
+  return {{"backend", place.backend},
+          {"device", place.device},
+          {"why_not_gpu", place.why_host.empty() ? json(nullptr) : json(place.why_host)}};
+}
+
 json chosen_json(const SourceInfo& info) {
   return {{"dataset", info.dataset},   {"format", info.format},
           {"rows", info.rows},         {"columns", info.columns},
@@ -113,8 +136,10 @@ std::string describe_input(const CommandLine& line, World& alone) {
     all["why_not"] = chosen.why_not;
     return line.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
   }
-  text += chosen_text(*chosen.info);
+  const Place place = place_of(line.run, alone);
+  text += chosen_text(*chosen.info) + place_text(place);
   all["would_mill"] = chosen_json(*chosen.info);
+  all["where"] = place_json(place);
   for (const char* job : {"stats", "gram", "cov"}) {
     const Estimate expected = estimate(line.run, job, *chosen.info, alone);
     if (!expected.why_not.empty()) {

@@ -42,7 +42,8 @@ Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input cannot be use
 
 /// Options as text, before they are understood.
 struct Words {
-  std::string rows, columns, memory = "0", timeout = "10m", shape, type = "float32", chunk, dataset;
+  std::string rows, columns, memory = "0", device_memory = "0", timeout = "10m", shape, type = "float32", chunk,
+                             dataset;
 };
 
 std::string environment_name(const std::string& option) {
@@ -80,8 +81,12 @@ void add_output(CLI::App& app, std::string& output, bool& overwrite) {
 }
 
 void add_running(CLI::App& app, RunOptions& run, Words& words) {
-  add(app, "backend", run.backend, "where to compute: auto or host")->check(CLI::IsMember({"auto", "host"}));
+  add(app, "backend", run.backend, "where to compute: auto (a GPU where every rank has one), host or cuda")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}));
+  add(app, "comm", run.comm, "how sums travel between GPUs: auto, nccl or mpi")
+      ->check(CLI::IsMember({"auto", "nccl", "mpi"}));
   add(app, "memory", words.memory, "of a node, shared by its ranks, as in 8GiB; 0: a quarter of what is free");
+  add(app, "device-memory", words.device_memory, "of a GPU for a rank, as in 40GiB; 0: nine tenths of what is free");
   add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")
       ->transform(whole_number_within(0, std::numeric_limits<std::int64_t>::max()));
   add(app, "prefetch", run.prefetch, "blocks to read ahead")->transform(whole_number_within(1, 4096));
@@ -105,8 +110,9 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
       run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
       ->check(CLI::IsMember({"error", "propagate"}));
   if (run.job != "stats") {  // which works in fp64 throughout
-    add(app, "precision", run.precision, "of products inside a block: auto, fp64 or fp32")
-        ->check(CLI::IsMember({"auto", "fp64", "fp32"}));
+    add(app, "precision", run.precision,
+        "of products inside a block: auto, fp64 or fp32; on a GPU also tf32, bf16, fp16, bf16x3 or int8")
+        ->check(CLI::IsMember({"auto", "fp64", "fp32", "tf32", "bf16", "fp16", "bf16x3", "int8"}));
     add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(positive_number());
   }
   add_running(app, run, words);
@@ -165,6 +171,10 @@ void understand_run(RunOptions& run, const Words& words) {
   if (!words.rows.empty()) std::tie(run.first_row, run.end_row) = half_open(words.rows, "--rows");
   if (!words.columns.empty()) run.columns = column_list(words.columns);
   run.memory = parse_size(words.memory);
+  run.device_memory = parse_size(words.device_memory);
+  if (run.backend == "host" && run.comm == "nccl") {
+    throw Error(ExitCode::usage, "--comm nccl is between GPUs, and --backend host uses none: leave one of them out");
+  }
   run.timeout = parse_duration(words.timeout);
   if (run.timeout.count() > 0 && run.timeout < shortest_timeout) {
     throw Error(ExitCode::usage, "--timeout " + words.timeout + " is shorter than the 1s in which ranks can be heard");

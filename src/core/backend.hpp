@@ -22,6 +22,7 @@ struct Event {
 /// Current and highest bytes of one kind of memory.
 struct MemoryUse {
   std::int64_t current = 0, high_water = 0;
+  std::int64_t limit = 0;  ///< 0: none that the backend knows of
 };
 
 /// Thread safety: every function may be called from any thread; work put on one queue by several threads is not

@@ -19,9 +19,9 @@ struct CudaDevice {
   int ordinal = 0;
   std::string name;  ///< "NVIDIA H200"
   std::array<std::uint8_t, 16> uuid = {};
-  int compute_capability = 0;                ///< 90 for 9.0
-  std::int64_t memory = 0, free_memory = 0;  ///< bytes
-  int numa_node = -1;                        ///< -1: unknown
+  int compute_capability = 0;  ///< 90 for 9.0
+  std::int64_t memory = 0;  ///< bytes; what is free of it is asked only where a device is used: asking costs a context
+  int numa_node = -1;       ///< -1: unknown
 };
 
 /// Every function throws Error(device) with what the driver said. Objects must not outlive the process's use of the
@@ -31,7 +31,7 @@ struct CudaModule {
 
   std::vector<CudaDevice> (*devices)();
 
-  /// `memory_limit` bytes of device memory at most; 0: nine tenths of what is free.
+  /// `memory_limit` bytes of device memory at most, and not more than is free; 0: nine tenths of what is free.
   std::unique_ptr<Backend> (*make_backend)(int ordinal, std::int64_t memory_limit);
 
   /// `backend` is one of make_backend and outlives the Ops.

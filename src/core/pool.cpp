@@ -21,7 +21,17 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+void* take_from_system(std::size_t bytes) {
+  const bool huge = bytes >= kHugePage;
+  void* memory = std::aligned_alloc(huge ? kHugePage : kLine, bytes);
+  // Only advice: where huge pages are off, small ones serve.
+  if (huge && memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
 }  // namespace
+
+MemoryPool::MemoryPool() : MemoryPool({take_from_system, [](void* memory, std::size_t) { std::free(memory); }}) {}
 
 std::size_t MemoryPool::rounded(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) return bytes;  // cannot be had: allocate says so
@@ -31,7 +41,7 @@ std::size_t MemoryPool::rounded(std::size_t bytes) {
 
 MemoryPool::~MemoryPool() {
   for (auto& [bytes, buffers] : free_) {
-    for (void* memory : buffers) std::free(memory);
+    for (void* memory : buffers) source_.give_back(memory, bytes);
   }
 }
 
@@ -44,16 +54,13 @@ void* MemoryPool::allocate(std::size_t bytes) {
     memory = buffers.back();
     buffers.pop_back();
   } else {
-    const bool huge = size >= kHugePage;
-    memory = size % kLine == 0 ? std::aligned_alloc(huge ? kHugePage : kLine, size) : nullptr;
+    memory = size % kLine == 0 ? source_.take(size) : nullptr;
     if (memory == nullptr) {
       throw Error(ExitCode::failed, "out of memory: " + format_size(static_cast<std::int64_t>(bytes)) +
                                         " asked for, pool holds " + format_size(use_.current) +
                                         ": give less --memory or smaller --block-rows");
     }
     ++system_allocations_;
-    // Only advice: where huge pages are off, small ones serve.
-    if (huge) madvise(memory, size, MADV_HUGEPAGE);
   }
   use_.current += static_cast<std::int64_t>(size);
   use_.high_water = std::max(use_.high_water, use_.current);

@@ -5,16 +5,24 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "core/backend.hpp"
 
 namespace rowmill {
 
+/// Where a pool's memory comes from. Sizes are as the pool rounded them; both get the same one.
+struct MemorySource {
+  std::function<void*(std::size_t bytes)> take;  ///< null where there is none; may throw
+  std::function<void(void* memory, std::size_t bytes)> give_back;
+};
+
 /// Thread safe. Buffers of 2 MiB and more are 2 MiB aligned and ask for huge pages; smaller ones are 64-byte aligned.
 class MemoryPool {
  public:
-  MemoryPool() = default;
+  MemoryPool();
+  explicit MemoryPool(MemorySource source) : source_(std::move(source)) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
   ~MemoryPool();
@@ -30,6 +38,7 @@ class MemoryPool {
  private:
   static std::size_t rounded(std::size_t bytes);
 
+  const MemorySource source_;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> free_;
   MemoryUse use_;

@@ -54,6 +54,11 @@ void Lanes::reset(Lane& lane) {
   lane.reported.reset();
 }
 
+void Lanes::prepare(const Job& job, BlockShape shape) {
+  if (job.block_product(lanes_.front()->view) == nullptr) shape.product.reset();
+  for (auto& lane : lanes_) ops_.prepare(shape, lane->queue);
+}
+
 void Lanes::pilot(Job& job, const Block& block, State& state) {
   Lane& lane = *lanes_.front();
   job.pilot(block, lane.view, state, ops_, lane.queue);
@@ -117,8 +122,7 @@ class Lanes::Crew {
       if (&lane == lanes_.lanes_.front().get()) lease = std::exchange(first_, std::nullopt);
       while (lease || (lease = pipeline_.next(lane.queue))) {
         const Block& block = lease->block();
-        job_.accumulate(block, lane.view, lanes_.ops_, lane.queue);
-        look_over(block, lane);
+        compute(block, lane);
         if (width_ > 0) hand_over_rows(block, lane);
         const std::int64_t columns = column_count(block.x);
         lease.reset();
@@ -138,6 +142,12 @@ class Lanes::Crew {
     const std::lock_guard lock(mutex_);
     --active_;
     finished_.notify_one();
+  }
+
+  void compute(const Block& block, Lane& lane) {
+    const NamedRange range(lanes_.backend_, "compute");
+    job_.accumulate(block, lane.view, lanes_.ops_, lane.queue);
+    look_over(block, lane);
   }
 
   void look_over(const Block& block, Lane& lane) {

@@ -39,6 +39,10 @@ class Lanes {
   int count() const { return static_cast<int>(lanes_.size()); }
   const PartialLayout& layout() const { return layout_; }
 
+  /// Before anything else: makes the operations ready on every lane's queue. `shape.product` is what cross_product will
+  /// be asked for if the job makes one.
+  void prepare(const Job& job, BlockShape shape);
+
   /// Rank 0: the job's look at one block, on the first lane.
   void pilot(Job& job, const Block& block, State& state);
   Queue first_queue() const;  ///< of the first lane

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,12 @@ std::int64_t choose_block_rows(const BlockPreference& preference, const SourceIn
   // A storage chunk of up to eight preferred blocks is taken whole; taller ones are cut, since a block has to fit in
   // memory whatever the file's author chose.
   return chunk <= 8 * rows ? chunk : rows;
+}
+
+BlockPreference preference_on(const std::string& backend, BlockPreference preference) {
+  constexpr std::int64_t gpu_block_bytes = 64 << 20;
+  if (backend == "cuda") preference.bytes = std::max(preference.bytes, gpu_block_bytes);
+  return preference;
 }
 
 namespace {
@@ -85,10 +92,7 @@ std::int64_t end_bytes(const PartialLayout& layout) {
   return 2 * combined + 2 * result;
 }
 
-}  // namespace
-
-MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
-                       std::int64_t blocks_of_rank) {
+MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes) {
   MemoryPlan plan;
   plan.node_bytes = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
   plan.budget = plan.node_bytes / std::max(1, wish.ranks_on_node);
@@ -96,33 +100,100 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
   plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
   plan.reader_bytes = wish.reader_bytes;
   plan.fixed_bytes = resident_memory() + end_bytes(layout) + late_bytes;
+  return plan;
+}
 
-  const std::int64_t least = plan.fixed_bytes + plan.lane_bytes + 2 * slot_bytes + plan.reader_bytes;
-  if (least > plan.budget) {
-    const std::int64_t need =
-        (least + (1 << 20) - 1) >> 20 << 20;  // rounded up, so that it is enough if it is asked for
-    throw Error(ExitCode::usage, "needs " + format_size(need) + " of memory a rank (" + format_size(plan.lane_bytes) +
-                                     " for sums, two blocks of " + format_size(slot_bytes) + ", " +
-                                     format_size(plan.fixed_bytes + plan.reader_bytes) + " for the rest) and may use " +
-                                     format_size(plan.budget) +
-                                     ": raise --memory, lower --block-rows, or start fewer ranks on a node");
-  }
+int processors_of_rank(const MemoryWish& wish) {
+  return std::max(1, usable_processors() / std::max(1, wish.ranks_on_node));
+}
+
+/// How many of `wanted` can be had of what is left.
+std::int64_t affordable(std::int64_t wanted, std::int64_t each, std::int64_t left) {
+  return std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
+}
+
+/// Rounded up, so that it is enough if it is asked for.
+std::int64_t whole_mebibytes(std::int64_t bytes) {
+  return (bytes + (1 << 20) - 1) >> 20 << 20;
+}
+
+/// The least that the node must have.
+std::int64_t check_need(const MemoryPlan& plan) {
+  const std::int64_t sums = plan.apart ? 0 : plan.lane_bytes;
+  const std::int64_t least = plan.fixed_bytes + sums + 2 * plan.slot_bytes + plan.reader_bytes;
+  if (least <= plan.budget) return least;
+  throw Error(ExitCode::usage, "needs " + format_size(whole_mebibytes(least)) + " of memory a rank (" +
+                                   format_size(sums) + " for sums, two blocks of " + format_size(plan.slot_bytes) +
+                                   ", " + format_size(plan.fixed_bytes + plan.reader_bytes) +
+                                   " for the rest) and may use " + format_size(plan.budget) +
+                                   ": raise --memory, lower --block-rows, or start fewer ranks on a node");
+}
+
+/// The least that the device must have.
+std::int64_t check_device_need(const MemoryPlan& plan) {
+  const std::int64_t least = plan.device_fixed + plan.lane_bytes + plan.queue_bytes + 2 * plan.slot_bytes;
+  if (plan.device_budget == 0 || least <= plan.device_budget) return least;
+  throw Error(ExitCode::usage, "needs " + format_size(whole_mebibytes(least)) + " of device memory a rank (" +
+                                   format_size(plan.lane_bytes) + " for sums, two blocks of " +
+                                   format_size(plan.slot_bytes) + ", " +
+                                   format_size(plan.device_fixed + plan.queue_bytes) + " for the rest) and may use " +
+                                   format_size(plan.device_budget) +
+                                   ": raise --device-memory, lower --block-rows, or use --backend host");
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
+                       std::int64_t blocks_of_rank) {
+  MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes);
+  const std::int64_t least = check_need(plan);
   // What is left over the least goes to further lanes (each needs its sums and a block in hand), then to readers, then
   // to blocks read ahead.
   std::int64_t left = plan.budget - least;
   const auto take = [&left](std::int64_t wanted, std::int64_t each) {
-    const std::int64_t count =
-        std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
+    const std::int64_t count = affordable(wanted, each, left);
     left -= count * each;
     return static_cast<int>(count);
   };
-  const int processors = std::max(1, usable_processors() / std::max(1, wish.ranks_on_node));
+  const int processors = processors_of_rank(wish);
   const std::int64_t threads = std::min<std::int64_t>(wish.threads > 0 ? wish.threads : processors, blocks_of_rank);
   plan.lanes = 1 + take(threads - 1, plan.lane_bytes + slot_bytes);
   const std::int64_t readers = wish.io_threads > 0 ? wish.io_threads : plan.lanes;
   plan.io_threads = 1 + take(std::min(readers, blocks_of_rank) - 1, plan.reader_bytes);
   const std::int64_t slots = std::min<std::int64_t>(plan.lanes + std::max(1, wish.prefetch), blocks_of_rank + 1);
   plan.slots = 1 + plan.lanes + take(slots - 1 - plan.lanes, slot_bytes);
+  return plan;
+}
+
+MemoryPlan plan_device_memory(const MemoryWish& wish, const DeviceRoom& device, const PartialLayout& layout,
+                              std::int64_t slot_bytes, std::int64_t blocks_of_rank) {
+  constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t most_lanes = 2, most_readers = 8;
+  MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes);
+  plan.apart = true;
+  plan.queue_bytes = device.queue_bytes;
+  plan.device_fixed = plan.lane_bytes;  // tops while ranks combine; both products while the first block is looked at
+  plan.device_budget = device.bytes;
+  std::int64_t left = plan.budget - check_need(plan);
+  const std::int64_t device_least = check_device_need(plan);
+  std::int64_t device_left = device.bytes > 0 ? device.bytes - device_least : no_limit;
+
+  const auto take = [&](std::int64_t wanted, std::int64_t each, std::int64_t each_on_device) {
+    const std::int64_t count = affordable(affordable(wanted, each, left), each_on_device, device_left);
+    left -= count * each;
+    device_left -= count * each_on_device;
+    return static_cast<int>(count);
+  };
+  const std::int64_t lanes = wish.threads > 0 ? std::min<std::int64_t>(wish.threads, most_lanes) : most_lanes;
+  plan.lanes =
+      1 + take(std::min(lanes, blocks_of_rank) - 1, slot_bytes, plan.lane_bytes + plan.queue_bytes + slot_bytes);
+  const std::int64_t readers =
+      wish.io_threads > 0 ? wish.io_threads : std::min<std::int64_t>(processors_of_rank(wish), most_readers);
+  plan.io_threads = 1 + take(std::min(readers, blocks_of_rank) - 1, plan.reader_bytes, 0);
+  // a reader keeps its slot while it reads
+  const std::int64_t ahead = std::max<std::int64_t>({1, wish.prefetch, plan.io_threads});
+  const std::int64_t slots = std::min<std::int64_t>(plan.lanes + ahead, blocks_of_rank + 1);
+  plan.slots = 1 + plan.lanes + take(slots - 1 - plan.lanes, slot_bytes, slot_bytes);
   return plan;
 }
 

@@ -16,6 +16,9 @@ namespace rowmill {
 /// where those are not much larger.
 std::int64_t choose_block_rows(const BlockPreference& preference, const SourceInfo& source, std::int64_t wish);
 
+/// What a job prefers on a backend (Backend::name): a GPU likes blocks that keep it busy and the bus streaming.
+BlockPreference preference_on(const std::string& backend, BlockPreference preference);
+
 /// "auto" or the name of a precision to the precision of products and its chains. auto on hosts: fp32 for stored types
 /// of at most 32 bits, where its bound meets rtol; else fp64. auto on devices: cheapest_product. A pure function of the
 /// device's name and kind, the type, columns and rtol. Throws Error(usage) for a precision that the device does not
@@ -28,14 +31,21 @@ struct MemoryPlan {
   int slots = 2;  ///< blocks read ahead or in hand
   int io_threads = 1;
   std::int64_t slot_bytes = 0;
-  std::int64_t reader_bytes = 0;  ///< of one reading thread, besides slots
-  std::int64_t lane_bytes = 0;    ///< a lane's partial and scratch
-  std::int64_t fixed_bytes = 0;   ///< the program itself, the combined partial, the result
-  std::int64_t node_bytes = 0;    ///< what all ranks of the node may use: --memory, or what was chosen for it
-  std::int64_t budget = 0;        ///< of this rank
+  std::int64_t reader_bytes = 0;   ///< of one reading thread, besides slots
+  std::int64_t lane_bytes = 0;     ///< a lane's partial and scratch
+  std::int64_t fixed_bytes = 0;    ///< the program itself, the combined partial, the result
+  std::int64_t node_bytes = 0;     ///< what all ranks of the node may use: --memory, or what was chosen for it
+  std::int64_t budget = 0;         ///< of this rank
+  bool apart = false;              ///< partials, and a copy of each slot, lie in device memory
+  std::int64_t queue_bytes = 0;    ///< of device memory that a lane's operations take besides
+  std::int64_t device_fixed = 0;   ///< device memory while ranks combine
+  std::int64_t device_budget = 0;  ///< 0: not known, or not apart
   int read_ahead() const { return slots - lanes; }  ///< blocks
   std::int64_t expected() const {
-    return fixed_bytes + lanes * lane_bytes + slots * slot_bytes + io_threads * reader_bytes;
+    return fixed_bytes + (apart ? 0 : lanes * lane_bytes) + slots * slot_bytes + io_threads * reader_bytes;
+  }
+  std::int64_t expected_on_device() const {
+    return apart ? device_fixed + lanes * (lane_bytes + queue_bytes) + slots * slot_bytes : 0;
   }
 };
 
@@ -51,5 +61,16 @@ struct MemoryWish {
 /// Throws Error(usage) naming the need if two slots and one lane do not fit.
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
                        std::int64_t blocks_of_rank);
+
+/// Where device memory is apart: it holds partials and slots, and staging for the slots counts as memory of the node.
+/// Two lanes (one computes while the other's next block is on its way), or one where memory is short.
+struct DeviceRoom {
+  std::int64_t bytes = 0;        ///< that this rank may use; 0: not known
+  std::int64_t queue_bytes = 0;  ///< what operations take for each queue besides their arguments
+};
+
+/// Throws Error(usage) naming the need if two slots and one lane do not fit, on the node or on the device.
+MemoryPlan plan_device_memory(const MemoryWish& wish, const DeviceRoom& device, const PartialLayout& layout,
+                              std::int64_t slot_bytes, std::int64_t blocks_of_rank);
 
 }  // namespace rowmill

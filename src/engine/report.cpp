@@ -90,8 +90,12 @@ std::string now_utc() {
 }
 
 std::vector<std::byte> RankFigures::serialise() const {
-  const std::string text =
-      json{{"bytes_read", bytes_read}, {"peak_memory", peak_resident_memory()}, {"device", device}}.dump();
+  const std::string text = json{{"bytes_read", bytes_read},
+                                {"peak_memory", peak_resident_memory()},
+                                {"device", device},
+                                {"staging", {staging.current, staging.high_water}},
+                                {"on_device", {on_device.current, on_device.high_water}}}
+                               .dump();
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
@@ -130,6 +134,12 @@ json input_as_json(const RunOptions& options, const SourceInfo& info) {
                            {"mtime_ns", info.modified_ns}}});
 }
 
+/// Greatest of what ranks use.
+void keep_greatest(MemoryUse& use, const json& of_rank) {
+  use.current = std::max(use.current, of_rank.at(0).get<std::int64_t>());
+  use.high_water = std::max(use.high_water, of_rank.at(1).get<std::int64_t>());
+}
+
 }  // namespace
 
 void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report) {
@@ -137,10 +147,12 @@ void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport&
     const json rank = parsed(bytes);
     report.bytes_read += rank.at("bytes_read").get<std::int64_t>();
     report.peak_memory = std::max(report.peak_memory, rank.at("peak_memory").get<std::int64_t>());
+    keep_greatest(report.staging, rank.at("staging"));
+    keep_greatest(report.device, rank.at("on_device"));
   }
 }
 
-void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world, const std::string& backend,
+void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world,
                     const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report) {
   std::set<std::string> devices;
   for (const auto& bytes : of_ranks) devices.insert(parsed(bytes).at("device").get<std::string>());
@@ -154,11 +166,14 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   sink.attribute("block_rows", report.block_rows);
   sink.attribute("passes", std::int64_t{report.passes});
   sink.attribute("world_size", std::int64_t{world.size()});
-  sink.attribute("backend", backend);
+  sink.attribute("backend", report.backend);
+  sink.attribute("comm", report.comm);
   sink.attribute("devices", as_text(json(devices)));
   sink.attribute("started", report.started);
   sink.attribute("seconds", report.seconds);
   sink.attribute("bytes_read", report.bytes_read);
+  sink.attribute("staging_memory", report.staging.high_water);
+  sink.attribute("device_memory", report.device.high_water);
 }
 
 }  // namespace rowmill

@@ -26,6 +26,7 @@ JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info,
 struct RankFigures {
   std::int64_t bytes_read = 0;
   std::string device;
+  MemoryUse staging, on_device;
 
   std::vector<std::byte> serialise() const;  ///< adds this process's peak memory
 };
@@ -34,7 +35,7 @@ struct RankFigures {
 void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
 
 /// The root attributes that every result file has.
-void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world, const std::string& backend,
+void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world,
                     const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
 
 std::string name_of(Missing missing);

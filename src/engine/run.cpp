@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/units.hpp"
 #include "engine/combine.hpp"
 #include "engine/device.hpp"
 #include "engine/lanes.hpp"
@@ -25,7 +26,8 @@ using Stage = Heartbeat::Stage;
 
 class Run {
  public:
-  Run(const RunOptions& options, World& world) : options_(options), world_(world), ranks_(world.communicator()) {
+  Run(const RunOptions& options, World& world, const CudaProber& probe)
+      : options_(options), world_(world), ranks_(world.communicator()), probe_(probe) {
     report_.started = now_utc();
   }
 
@@ -38,7 +40,7 @@ class Run {
     for (; next == Next::pass_again; ++report_.passes) {
       job_->begin_pass(state);
       mill_my_shard(state.pass);
-      combine_ranks(lanes_->merge(), *device_.ops, device_.bulk(ranks_), lanes_->first_queue());
+      combine();
       HostPartial partial = lanes_->fetch();
       next = finish(partial, state);
     }
@@ -71,12 +73,12 @@ class Run {
   void make_plan() {
     const SourceInfo& info = source_->info();
     const RowRange rows = chosen_rows(options_, info);
-    const BlockPreference preference = block_preference(options_.job);
+    take_device();
+    const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
     shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
 
-    device_ = choose_device({.backend = options_.backend}, world_);
     job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
@@ -84,15 +86,36 @@ class Run {
     PartialLayout layout = Lanes::extended(job_->layout(*device_.ops));
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
-    report_.memory = plan_memory({options_.memory, world_.local_size(), options_.threads, options_.prefetch,
-                                  options_.io_threads, info.reader_bytes},
-                                 layout, slot_bytes, static_cast<std::int64_t>(shard_.size()));
+    report_.memory = plan_for_device(layout, slot_bytes);
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
                        is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
+    // while nothing is summed yet: kernels that are loaded later may wait for a collective that waits for them
+    const BlockShape shape{info.type, std::min(report_.block_rows, rows.count), info.columns, job_options_.precision,
+                           job_options_.chain_rows};
+    with_heartbeats(ranks_, {Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
+  }
+
+  void take_device() {
+    device_ =
+        choose_device({options_.backend, options_.comm, options_.device_memory, options_.timeout}, world_, probe_);
+    if (ranks_.rank() != 0) return;
+    if (!device_.warning.empty()) warn(device_.warning);
+    if (!device_.why_host.empty() && !options_.quiet) spdlog::info("milled on the host: {}", device_.why_host);
+  }
+
+  MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {
+    const MemoryWish wish{options_.memory,   world_.local_size(), options_.threads,
+                          options_.prefetch, options_.io_threads, source_->info().reader_bytes};
+    const auto blocks = static_cast<std::int64_t>(shard_.size());
+    const Backend& backend = *device_.backend;
+    if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
+    // a queue's libraries have 32 MiB of workspace, and some kernels a little scratch
+    const std::int64_t queue_bytes = backend.name() == "cuda" ? 40 << 20 : 0;
+    return plan_device_memory(wish, {backend.device_memory().limit, queue_bytes}, layout, slot_bytes, blocks);
   }
 
   /// Rank 0 looks at the first milled block, so that all ranks subtract the same shift, and keeps its lease: the block
@@ -144,6 +167,11 @@ class Run {
     report_.pipeline = pipeline.stats();
   }
 
+  void combine() {
+    const NamedRange range(*device_.backend, "combine");
+    combine_ranks(lanes_->merge(), *device_.ops, device_.bulk(ranks_), lanes_->first_queue());
+  }
+
   /// Rank 0 finishes; all hear whether another pass follows, and with what.
   Next finish(HostPartial& partial, State& state) {
     std::vector<std::byte> bytes;
@@ -167,17 +195,23 @@ class Run {
 
   /// Figures of all ranks on rank 0, for the result's attributes and the report.
   void collect_figures() {
-    const RankFigures mine{source_->bytes_read(), device_.ops->device_name()};
+    const Backend& backend = *device_.backend;
+    const RankFigures mine{source_->bytes_read(), device_.ops->device_name(), backend.staging_memory(),
+                           backend.device_memory()};
     const auto all = ranks_.gather(mine.serialise());
     if (ranks_.rank() != 0) return;
     for (const std::string& warning : source_->info().warnings) warn(warning);
     report_.source = source_->info();
     report_.blocks = grid_.count();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    report_.staging_memory = device_.backend->staging_memory().high_water;
-    report_.device_memory = device_.backend->device_memory().high_water;
+    report_.backend = backend.name();
+    report_.comm = device_.comm(world_);
     add_figures(all, report_);
-    add_attributes(options_, job_options_, world_, device_.backend->name(), all, report_);
+    add_attributes(options_, job_options_, world_, all, report_);
+    if (options_.quiet) return;
+    spdlog::info("staging memory: {} now, {} at most in a rank; device memory: {} now, {} at most",
+                 format_size(report_.staging.current), format_size(report_.staging.high_water),
+                 format_size(report_.device.current), format_size(report_.device.high_water));
   }
 
   void write() {
@@ -197,6 +231,7 @@ class Run {
   const RunOptions& options_;
   World& world_;
   Communicator& ranks_;
+  const CudaProber& probe_;
   RunReport report_;
   std::unique_ptr<Source> source_;
   SourceSet sources_;
@@ -224,12 +259,12 @@ Failure describe_failure(std::exception_ptr error) {
 
 }  // namespace
 
-RunReport run(const RunOptions& options, World& world) {
+RunReport run(const RunOptions& options, World& world, const CudaProber& probe) {
   Communicator& ranks = world.communicator();
   RunReport report;
   std::optional<Failure> mine;
   try {
-    Run whole(options, world);
+    Run whole(options, world, probe);
     report = whole.all();
   } catch (const PeerFailed&) {
   } catch (...) {

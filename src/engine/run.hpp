@@ -9,6 +9,7 @@
 #include "comm/world.hpp"
 #include "core/block.hpp"
 #include "core/result.hpp"
+#include "engine/device.hpp"
 #include "engine/plan.hpp"
 #include "io/source.hpp"
 #include "jobs/job.hpp"
@@ -41,8 +42,9 @@ struct RunOptions {
   std::string precision = "auto";
   double rtol = 3e-5;
 
-  std::string backend = "auto";  ///< "auto", "host"; tests: "host-async"
-  std::int64_t memory = 0, block_rows = 0;
+  std::string backend = "auto";  ///< "auto", "host", "cuda"; tests: "host-async"
+  std::string comm = "auto";     ///< "auto", "nccl", "mpi"
+  std::int64_t memory = 0, device_memory = 0, block_rows = 0;
   int prefetch = 4, io_threads = 0, threads = 0;
   std::chrono::milliseconds timeout{600000};
   std::string progress = "auto";
@@ -64,13 +66,14 @@ struct RunReport {
   std::string started;  ///< UTC, ISO 8601
   double seconds = 0;
   MemoryPlan memory;
-  std::int64_t peak_memory = 0;                        ///< the greatest of any rank
-  std::int64_t staging_memory = 0, device_memory = 0;  ///< high water of rank 0
-  PipelineStats pipeline;                              ///< of rank 0
+  std::string backend, comm;     ///< where it was computed; "self", "mpi" or "nccl"
+  std::int64_t peak_memory = 0;  ///< the greatest of any rank, as the next two
+  MemoryUse staging, device;     ///< at the end and at most
+  PipelineStats pipeline;        ///< of rank 0
 };
 
 /// Collective. An error on any rank ends all with that error: all return its exit code, one
 /// rank the line to say.
-RunReport run(const RunOptions& options, World& world);
+RunReport run(const RunOptions& options, World& world, const CudaProber& probe = probe_cuda);
 
 }  // namespace rowmill

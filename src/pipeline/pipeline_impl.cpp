@@ -149,6 +149,7 @@ void BlockPipeline::Impl::read_ahead_once(Lock& lock) {
 }
 
 void BlockPipeline::Impl::reader_loop() {
+  if (!backend_.unified()) backend_.stay_near();  // what is read goes over that node's bus
   Lock lock(mutex_);
   while (true) {
     readers_wake_.wait(lock, [this] { return next_claim_ >= end_ || reader_may_claim(); });

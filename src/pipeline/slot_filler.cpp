@@ -28,6 +28,9 @@ void SlotFiller::read(int slot, SlotContent& content) {
   Block& block = content.block;
   const auto read_part = [&](const SlotLayout::Part& part) {
     content.bytes += static_cast<std::int64_t>(part.source->bytes_for(block.range));
+    // what needs memory of its own for reading decompresses, in a helper
+    const bool decompresses = part.source->info().reader_bytes > 0;
+    const NamedRange range(backend_, decompresses ? "decompress" : "read");
     return part.source->read(block.range, std::span(arena_.staging(slot) + part.offset, part.bytes));
   };
   const auto& [x, y, weights] = layout_.parts;
@@ -39,6 +42,7 @@ void SlotFiller::read(int slot, SlotContent& content) {
 }
 
 void SlotFiller::upload(int slot, SlotContent& content) {
+  const NamedRange range(backend_, "copy");
   Block& block = content.block;
   std::byte *from = arena_.staging(slot), *to = arena_.device(slot);
   // The queue waits here, not the reader: the next block is read while this one's consumer still works.

@@ -110,6 +110,68 @@ TEST(Program, Json_IsOneObjectOnStdout) {
   EXPECT_NE(outcome.out.find("\"bytes_read\": 800"), std::string::npos) << outcome.out;
 }
 
+/// No GPU is to be seen by the programs that are started meanwhile, whether there is one or not.
+class WithoutGpus {
+ public:
+  WithoutGpus() { setenv("CUDA_VISIBLE_DEVICES", "", 1); }
+  WithoutGpus(const WithoutGpus&) = delete;
+  WithoutGpus& operator=(const WithoutGpus&) = delete;
+  ~WithoutGpus() { unsetenv("CUDA_VISIBLE_DEVICES"); }
+};
+
+TEST(Program, BackendCuda_WithoutAGpu_ExitsWithFourAndOneLine) {
+  const WithoutGpus hidden;
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  const std::string input = folder / "x.h5";
+  for (const int ranks : {0, 2}) {
+    expect_one_line(rowmill({"gram", input, "--backend", "cuda"}, ranks), 4, "--backend cuda cannot be had");
+    expect_one_line(rowmill({"gram", input, "--comm", "nccl"}, ranks), 4, "--comm nccl");
+  }
+  expect_one_line(rowmill({"info", input, "--backend", "cuda"}), 4, "--backend cuda cannot be had");
+}
+
+TEST(Program, APrecisionOfGpus_OnTheHost_ExitsWithTwo) {
+  const WithoutGpus hidden;
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  for (const char* precision : {"tf32", "bf16", "fp16", "bf16x3", "int8"}) {
+    expect_one_line(rowmill({"gram", folder / "x.h5", "--precision", precision}), 2,
+                    std::string("--precision ") + precision + " needs a GPU");
+  }
+}
+
+TEST(Program, WithoutAGpu_MillsOnTheHostAndTellsWhyWhereAsked) {
+  const WithoutGpus hidden;
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  const std::string input = folder / "x.h5";
+  const Outcome told = rowmill({"gram", input, "--log-level", "info", "-o", folder / "out.h5"});
+  ASSERT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_NE(told.err.find("milled on the host: "), std::string::npos) << told.err;
+  EXPECT_NE(told.err.find("staging memory: "), std::string::npos) << told.err;
+  EXPECT_EQ(test::read_attribute(folder / "out.h5", "backend"), "host");
+  EXPECT_EQ(test::read_attribute(folder / "out.h5", "comm"), "self");
+  EXPECT_GT(test::read_number_attribute(folder / "out.h5", "staging_memory"), 0);
+  EXPECT_GT(test::read_number_attribute(folder / "out.h5", "device_memory"), 0);
+
+  const Outcome info = rowmill({"info", input});
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  EXPECT_NE(info.out.find("on the host, "), std::string::npos) << info.out;
+  EXPECT_NE(info.out.find("not on a GPU: "), std::string::npos) << info.out;
+  EXPECT_EQ(rowmill({"info", input, "--backend", "host"}).out.find("not on a GPU"), std::string::npos);
+  EXPECT_NE(rowmill({"info", input, "--json"}).out.find("\"why_not_gpu\""), std::string::npos);
+}
+
+TEST(Program, OnTwoRanks_NamesMpiAsItsCommunicator) {
+  const WithoutGpus hidden;
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  const Outcome outcome = rowmill({"gram", folder / "x.h5", "--json"}, 2);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\"comm\": \"mpi\""), std::string::npos) << outcome.out;
+}
+
 TEST(Program, AnOutputThatExists_IsRefusedUnlessOverwrite) {
   Folder folder;
   test::write_h5(folder / "x.h5", counting(100, 2));

@@ -17,12 +17,48 @@ Parsed parse(std::vector<const char*> words) {
 }
 
 TEST(Options, OfAJob_AreUnderstood) {
-  const Parsed parsed = parse({"cov",       "f.h5:/X",      "-o",         "out.h5",     "--overwrite", "--rows",
-                               "10:200",    "--columns",    "3,5:8,0",    "--ddof",     "0",           "--missing",
-                               "propagate", "--precision",  "fp64",       "--rtol",     "1e-7",        "--memory",
-                               "64MiB",     "--block-rows", "99",         "--prefetch", "3",           "--io-threads",
-                               "5",         "--threads",    "6",          "--timeout",  "5s",          "--progress",
-                               "log",       "--json",       "--row-axis", "1",          "--format",    "hdf5"});
+  const Parsed parsed = parse({"cov",
+                               "f.h5:/X",
+                               "-o",
+                               "out.h5",
+                               "--overwrite",
+                               "--rows",
+                               "10:200",
+                               "--columns",
+                               "3,5:8,0",
+                               "--ddof",
+                               "0",
+                               "--missing",
+                               "propagate",
+                               "--precision",
+                               "fp64",
+                               "--rtol",
+                               "1e-7",
+                               "--memory",
+                               "64MiB",
+                               "--block-rows",
+                               "99",
+                               "--prefetch",
+                               "3",
+                               "--io-threads",
+                               "5",
+                               "--threads",
+                               "6",
+                               "--timeout",
+                               "5s",
+                               "--progress",
+                               "log",
+                               "--json",
+                               "--row-axis",
+                               "1",
+                               "--format",
+                               "hdf5",
+                               "--backend",
+                               "cuda",
+                               "--comm",
+                               "mpi",
+                               "--device-memory",
+                               "3GiB"});
   ASSERT_TRUE(parsed.line) << parsed.text;
   const RunOptions& run = parsed.line->run;
   EXPECT_EQ(run.job, "cov");
@@ -43,6 +79,9 @@ TEST(Options, OfAJob_AreUnderstood) {
   EXPECT_EQ(run.threads, 6);
   EXPECT_EQ(run.timeout, std::chrono::seconds(5));
   EXPECT_EQ(run.row_axis, 1);
+  EXPECT_EQ(run.backend, "cuda");
+  EXPECT_EQ(run.comm, "mpi");
+  EXPECT_EQ(run.device_memory, std::int64_t{3} << 30);
   EXPECT_TRUE(parsed.line->json);
 }
 
@@ -83,7 +122,11 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
                                                        {"cov", "f.h5", "--rows", "7"},
                                                        {"cov", "f.h5", "--ddof", "-1"},
                                                        {"cov", "f.h5", "--missing", "zero"},
-                                                       {"cov", "f.h5", "--backend", "cuda"},
+                                                       {"cov", "f.h5", "--backend", "gpu"},
+                                                       {"cov", "f.h5", "--comm", "tcp"},
+                                                       {"cov", "f.h5", "--backend", "host", "--comm", "nccl"},
+                                                       {"cov", "f.h5", "--device-memory", "much"},
+                                                       {"cov", "f.h5", "--precision", "fp8"},
                                                        {"cov", "f.h5", "--columns", "1:1"},
                                                        {"cov", "f.h5", "--format", "matlab"},
                                                        {"stats", "a.h5", "b.h5"},

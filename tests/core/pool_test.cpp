@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/memory_budget.hpp"
 
 namespace rowmill {
 namespace {
@@ -94,6 +97,60 @@ TEST(Pool, FromSeveralThreads_NeverGivesOneBufferToTwo) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(pool.use().current, 0);
   EXPECT_LE(pool.system_allocations(), 12);
+}
+
+TEST(Pool, OfAnotherSource_TakesFromItAndGivesAllBackToIt) {
+  std::vector<std::size_t> taken, given;
+  {
+    MemoryPool pool({[&](std::size_t bytes) -> void* {
+                       if (taken.size() == 2) return nullptr;
+                       taken.push_back(bytes);
+                       return std::aligned_alloc(64, bytes);
+                     },
+                     [&](void* memory, std::size_t bytes) {
+                       given.push_back(bytes);
+                       std::free(memory);
+                     }});
+    void* a = pool.allocate(100);
+    void* b = pool.allocate(3 << 20);
+    EXPECT_THROW(pool.allocate(64), Error) << "the source has nothing left";
+    pool.release(a, 100);
+    EXPECT_EQ(pool.allocate(100), a) << "reused, not taken anew";
+    pool.release(a, 100);
+    pool.release(b, 3 << 20);
+    EXPECT_TRUE(given.empty());
+  }
+  EXPECT_EQ(taken, (std::vector<std::size_t>{128, 4 << 20}));
+  EXPECT_EQ(given, taken);
+}
+
+TEST(MemoryBudget, OfALimit_IsNeverPassedAndNamesWhatIsThere) {
+  MemoryBudget budget(100);
+  budget.take(60);
+  budget.take(40);
+  try {
+    budget.take(1);
+    FAIL() << "one byte too many";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::device);
+    EXPECT_NE(std::string(error.what()).find("1 B asked for, 100 B in use of 100 B"), std::string::npos)
+        << error.what();
+  }
+  budget.give_back(60);
+  EXPECT_THROW(budget.take(61), Error);
+  budget.take(60);
+  EXPECT_EQ(budget.use().current, 100);
+  EXPECT_EQ(budget.use().high_water, 100);
+  EXPECT_EQ(budget.use().limit, 100);
+}
+
+TEST(MemoryBudget, WithoutALimit_StillCounts) {
+  MemoryBudget budget(0);
+  budget.take(std::size_t{1} << 50);
+  budget.give_back(std::size_t{1} << 50);
+  EXPECT_EQ(budget.use().current, 0);
+  EXPECT_EQ(budget.use().high_water, std::int64_t{1} << 50);
+  EXPECT_THROW(budget.take(std::numeric_limits<std::size_t>::max()), Error);
 }
 
 }  // namespace

@@ -161,6 +161,69 @@ TEST(MemoryPlan, OfReadersThatTakeMemory_TakesFewerOfThem) {
   EXPECT_GE(plan.slots, 3);
 }
 
+TEST(DeviceMemoryPlan, WithRoomForAll_HasTwoLanesAndKeepsPartialsOffTheNode) {
+  const PartialLayout layout = layout_of(1'000'000);
+  const auto lane = static_cast<std::int64_t>(layout.total_bytes());
+  const MemoryPlan plan =
+      plan_device_memory({8LL << 30, 1, 0, 4, 3, 0}, {100LL << 30, 40 << 20}, layout, 64 << 20, 1000);
+  EXPECT_EQ(plan.lanes, 2);
+  EXPECT_EQ(plan.io_threads, 3);
+  EXPECT_EQ(plan.slots, 6);
+  EXPECT_EQ(plan.expected(), plan.fixed_bytes + 6 * (64LL << 20));
+  EXPECT_EQ(plan.expected_on_device(), plan.device_fixed + 2 * (lane + (40LL << 20)) + 6 * (64LL << 20));
+}
+
+TEST(DeviceMemoryPlan, OfAnyRoom_StaysWithinBothBudgetsOrIsRefused) {
+  const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
+  int planned = 0, refused = 0;
+  for (std::int64_t device = 16 << 20; device <= (1LL << 30); device += 33 << 20) {
+    for (const std::int64_t node : {256LL << 20, 400LL << 20, 2LL << 30}) {
+      try {
+        const std::int64_t budget = resident_memory() + node;
+        const MemoryPlan plan = plan_device_memory({budget, 1, 0, 4, 4, 8 << 20}, {device, 0}, layout, 16 << 20, 1000);
+        EXPECT_LE(plan.expected(), budget);
+        EXPECT_LE(plan.expected_on_device(), device);
+        EXPECT_GE(plan.slots, plan.lanes + 1);
+        ++planned;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::usage);
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(planned, 10);
+  EXPECT_GT(refused, 2);
+}
+
+TEST(DeviceMemoryPlan, WithLittleRoom_HasOneLaneAndFewerSlots) {
+  const PartialLayout layout = layout_of(1'000'000);
+  const auto lane = static_cast<std::int64_t>(layout.total_bytes());
+  const std::int64_t least = 2 * lane + 2 * (16 << 20);
+  const MemoryWish wish{4LL << 30, 1, 0, 4, 1, 0};
+  const MemoryPlan plan = plan_device_memory(wish, {least, 0}, layout, 16 << 20, 1000);
+  EXPECT_EQ(plan.lanes, 1);
+  EXPECT_EQ(plan.slots, 2);
+  try {
+    plan_device_memory(wish, {least - 1, 0}, layout, 16 << 20, 1000);
+    FAIL() << "was planned";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    EXPECT_NE(std::string(error.what()).find("--device-memory"), std::string::npos) << error.what();
+  }
+}
+
+TEST(DeviceMemoryPlan, OfStagingThatTheNodeHasNot_IsRefused) {
+  EXPECT_THROW(plan_device_memory({1 << 20, 1, 0, 4, 1, 0}, {100LL << 30, 0}, layout_of(10), 64 << 20, 1000), Error);
+}
+
+TEST(BlockRows, OnAGpu_AreLargerAndOnHostsAsTheJobPrefers) {
+  const BlockPreference job{1 << 20, 256};
+  EXPECT_EQ(preference_on("host", job).bytes, job.bytes);
+  EXPECT_EQ(preference_on("host-async", job).bytes, job.bytes);
+  EXPECT_EQ(preference_on("cuda", job).bytes, 64 << 20);
+  EXPECT_EQ(preference_on("cuda", job).rows, job.rows);
+}
+
 TEST(MemoryPlan, OfARankWithoutBlocks_IsStillAPlan) {
   const MemoryPlan plan = plan_memory({8LL << 30, 1, 4, 4, 0, 0}, layout_of(10), 1 << 20, 0);
   EXPECT_EQ(plan.lanes, 1);
