@@ -2,5 +2,5 @@
 include(GNUInstallDirs)
 install(TARGETS rowmill RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS rowmill-h5-helper RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/rowmill)
-install(PROGRAMS slurm/cpu.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/rowmill/slurm)
+install(PROGRAMS slurm/cpu.sbatch slurm/single_node.sbatch slurm/multi_node.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/rowmill/slurm)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
