@@ -124,6 +124,19 @@ check_needs() {
   done
 }
 
+# NCCL itself is opened at run time; to build, its header is enough, which not every machine with its library has.
+copy_header_of_nccl() {
+  local header
+  header=$(dirname "$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")/../include/nccl.h
+  [ -f "$header" ] || header=/usr/include/nccl.h
+  if [ -f "$header" ]; then
+    mkdir -p "$root/usr/include"
+    cp "$header" "$root/usr/include/nccl.h"
+  else
+    say "no nccl.h here: the other machine needs one"
+  fi
+}
+
 # Paths in .pc, .cmake and wrapper files get a mark for their prefix, which env.sh puts in.
 mark_prefix() {
   local file
@@ -170,6 +183,7 @@ trim
 link_alternatives
 make_stub_of_curl
 check_needs
+copy_header_of_nccl
 mark_prefix
 (cd "$work/packages" && for file in *.deb; do echo "${file%.deb}"; done) >"$root/packages"
 tar -C "$work" --sort=name --owner=0 --group=0 --mtime=@0 -c rowmill-bundle | xz -6 >"$out.part"
