@@ -27,7 +27,10 @@ step_bundle() {
   [ -n "$GPU_CHECK_BUNDLE" ] || { figure "none given: with what is installed"; exit 77; }
   rm -rf "$build-bundle"
   mkdir -p "$build-bundle"
-  tar -C "$build-bundle" -xf "$GPU_CHECK_BUNDLE" || fail "cannot be unpacked"
+  # a bare machine may lack xz
+  tar -C "$build-bundle" -xf "$GPU_CHECK_BUNDLE" ||
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$GPU_CHECK_BUNDLE" "$build-bundle" ||
+    fail "cannot be unpacked"
   [ -f "$build-bundle/rowmill-bundle/env.sh" ] || fail "holds no env.sh"
   figure "$(wc -l <"$build-bundle/rowmill-bundle/packages") packages"
 }
@@ -302,7 +305,7 @@ export GPU_CHECK_BYTES=$bytes GPU_CHECK_GENERATOR='' GPU_CHECK_LIBRARY_PATH=${LD
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 
-commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo "unknown commit")
+commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo "${ROWMILL_COMMIT:-unknown; set ROWMILL_COMMIT}")
 echo "date    $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 echo "commit  $commit"
 echo "machine $(nproc) processors, $(awk '/^MemTotal:/ { printf "%.0f", $2 / 1048576 }' /proc/meminfo) GiB, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
