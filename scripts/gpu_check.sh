@@ -353,7 +353,10 @@ step() {
 
 why=$no_gpu
 [ $build_anyway = 0 ] || why=
-step bundle 30 "$why"
+# a machine without a GPU may take its time
+scale=1
+[ -z "$no_gpu" ] || scale=15 longest=7200
+step bundle $((60 * scale)) "$why"
 if [ $good = 1 ]; then
   # shellcheck disable=SC1090,SC1091  # of the bundle
   . "$build-bundle/rowmill-bundle/env.sh"
@@ -361,12 +364,9 @@ elif [ -z "$why" ] && [ -n "$bundle" ]; then
   why="the bundle is not unpacked"
 fi
 [ -z "$nccl" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$nccl/lib
-step configure 60 "$why"
+step configure $((60 * scale)) "$why"
 [ $good = 1 ] || why=${why:-"not configured"}
-# a machine without a GPU may take its time
-build_limit=240
-[ -z "$no_gpu" ] || longest=7200 build_limit=3600
-step build $build_limit "$why"
+step build $((240 * scale)) "$why"
 [ $good = 1 ] || why=${why:-"not built"}
 why=${no_gpu:-$why}
 checked=0
