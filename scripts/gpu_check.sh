@@ -142,7 +142,11 @@ step_modes() {
     worst=$(compare 0.02 mode-fp64 mode-$mode) || fail "$mode differs from fp64 by ${worst:-?}"
     words="$words $mode $worst"
   done
-  figure "gram against fp64:$words"
+  [ -f "$logs/bytes.h5" ] || rowmill generate "$logs/bytes.h5:/X" --shape 3001x37 --type uint8 --seed 3 --mean-offset 100
+  mill bytes-fp64 gram "$logs/bytes.h5:/X" --precision fp64
+  mill bytes-int8 gram "$logs/bytes.h5:/X" --precision int8
+  compare 0 bytes-fp64 bytes-int8 || fail "int8 is not exact on uint8"
+  figure "gram against fp64:$words; int8 on uint8 exact"
 }
 
 step_nccl_one_rank() {
@@ -273,6 +277,8 @@ done
 rm -rf "$logs"
 mkdir -p "$logs/steps"
 
+# where images with GPUs keep their programs, found or not
+PATH=$PATH:/usr/local/nvidia/bin:/usr/local/cuda/bin
 # What every step but the first ones needs; empty if it is there.
 no_gpu='' gpu=''
 if ! command -v nvidia-smi >/dev/null; then
@@ -378,7 +384,7 @@ if [ -z "$why" ]; then
   set +m
   export GPU_CHECK_GENERATOR=$generator
 fi
-step tests 90 "$why"
+step tests 120 "$why"
 step agrees_with_host 30 "$why"
 step modes 30 "$why"
 step nccl_one_rank 30 "$why"
