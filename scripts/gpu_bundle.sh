@@ -156,11 +156,12 @@ if [ "$_prefix" != "$ROWMILL_BUNDLE" ]; then
   echo "$ROWMILL_BUNDLE" >"$ROWMILL_BUNDLE/.prefix"
 fi
 _lib=$ROWMILL_BUNDLE/@LIB@
+_known=$(ldconfig -p 2>/dev/null || /sbin/ldconfig -p)
 for _file in "$ROWMILL_BUNDLE"/spare/*; do
-  # the links of an earlier call do not count as the system's own
-  if ! { ldconfig -p 2>/dev/null || /sbin/ldconfig -p; } | grep -q "[[:space:]]$(basename "$_file") "; then
-    ln -sfn "$_file" "$_lib/$(basename "$_file")"
-  fi
+  case $_known in
+    *"$(basename "$_file") "*) ;; # the system's own serves
+    *) ln -sfn "$_file" "$_lib/$(basename "$_file")" ;;
+  esac
 done
 export OPAL_PREFIX=$ROWMILL_BUNDLE/usr OPAL_SYSCONFDIR=$ROWMILL_BUNDLE/etc/openmpi OPAL_LIBDIR=$_lib/openmpi/lib
 export OPAL_PKGLIBDIR=$_lib/openmpi/lib/openmpi3 OPAL_INCLUDEDIR=$_lib/openmpi/include
@@ -173,7 +174,7 @@ export PATH=$ROWMILL_BUNDLE/usr/bin:$PATH
 export LD_LIBRARY_PATH=$_lib:$_lib/openmpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PKG_CONFIG_PATH=$_lib/pkgconfig:$_lib/openmpi/lib/pkgconfig:$ROWMILL_BUNDLE/usr/share/pkgconfig
 export CMAKE_PREFIX_PATH=$ROWMILL_BUNDLE/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
-unset _prefix _file _lib
+unset _prefix _file _lib _known
 ENV
 }
 

@@ -293,9 +293,14 @@ capability=
 # python's wheels hold NCCL where the system does not
 nccl=$(python3 -c 'import nvidia.nccl as m; print(list(m.__path__)[0])' 2>/dev/null || true)
 cuda_compiler=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+# The files lie in memory, and as much again is for the rest: never more than a third of what is free for both.
 free=$(awk '/^MemAvailable:/ { printf "%.0f", $2 * 1024 }' /proc/meminfo)
+[ $((bytes * 6)) -le "$free" ] || bytes=$((free / 6))
+# room FOLDER: for both files and results?
+room() { [ -w "$1" ] && [ "$(df --output=avail -B 1 "$1" | tail -n 1)" -ge $((bytes * 5 / 2)) ]; }
 data=/dev/shm
-if [ ! -w $data ] || [ "$(df --output=avail -B 1 $data | tail -n 1)" -lt $((bytes * 3)) ]; then data=${TMPDIR:-/tmp}; fi
+room $data || data=${TMPDIR:-/tmp}
+room "$data" || bytes=$(($(df --output=avail -B 1 "$data" | tail -n 1) / 3))
 data=$(mktemp -d "$data/rowmill-gpu-check.XXXXXX")
 generator=
 finish() {
@@ -303,8 +308,6 @@ finish() {
   rm -rf "$data"
 }
 trap finish EXIT
-# the files lie in memory, and as much again is for the rest; never more than a third of what is free for both
-if [ $((bytes * 6)) -gt "$free" ]; then bytes=$((free / 6 / 1000000 * 1000000)); fi
 
 export GPU_CHECK_BUNDLE=$bundle GPU_CHECK_ARCHITECTURE=$capability GPU_CHECK_NCCL=$nccl GPU_CHECK_DATA=$data
 export GPU_CHECK_BYTES=$bytes GPU_CHECK_GENERATOR='' GPU_CHECK_LIBRARY_PATH=${LD_LIBRARY_PATH:-} CUDACXX=$cuda_compiler
