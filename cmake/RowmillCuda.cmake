@@ -1,6 +1,7 @@
 # CUDA: the module librowmill_cuda.so is built where an NVIDIA compiler is found; the program itself links nothing of it.
 set(ROWMILL_CUDA AUTO CACHE STRING "Build the CUDA module: AUTO (where nvcc is found), ON or OFF")
 set(ROWMILL_CUDA_ARCHITECTURES "80-real;90-real;90-virtual" CACHE STRING "GPUs to compile for; releases add 100-real;120-real")
+option(ROWMILL_WERROR "Warnings of CUDA sources and of the CUDA module are errors; off for compilers that nobody has tried" ON)
 set(ROWMILL_HAVE_CUDA OFF)
 if(NOT ROWMILL_CUDA STREQUAL "OFF")
   set(CMAKE_CUDA_ARCHITECTURES ${ROWMILL_CUDA_ARCHITECTURES})
@@ -12,6 +13,10 @@ if(NOT ROWMILL_CUDA STREQUAL "OFF")
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    # CMake 3.25 sets a property of this target, of a library that CUDA 13 no longer has
+    if(CMAKE_VERSION VERSION_LESS 3.26 AND NOT TARGET CUDA::nvToolsExt)
+      add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
     endif()
     find_package(CUDAToolkit REQUIRED)
     find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

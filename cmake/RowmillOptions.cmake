@@ -10,7 +10,7 @@ target_compile_options(rowmill_options INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:${
 if(ROWMILL_HAVE_CUDA)
   list(JOIN _warnings , _warnings)
   target_compile_options(rowmill_options INTERFACE
-    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings --fmad=false -Xcompiler=${_warnings}>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:$<$<BOOL:${ROWMILL_WERROR}>:-Werror all-warnings> --fmad=false -Xcompiler=${_warnings}>")
 endif()
 target_compile_definitions(rowmill_options INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 if(ROWMILL_SANITIZE)

@@ -30,7 +30,7 @@ VENDORS = (
     (r"hwy/.*", (r"kernels/.*",)),
     (r"(cblas|lapacke?|openblas_config)\.h", (r"kernels/host/.*",)),
     (r"(cuda|cublas|cusolver|curand|nvtx|nvml)[A-Za-z0-9_]*\.h|cub/.*|thrust/.*|nvtx3/.*",
-     (r"src/core/cuda_.*", r"kernels/cuda/.*", r"comm/nccl_communicator\.cpp")),
+     (r"src/core/cuda_.*", r"kernels/cuda/.*", r"comm/nccl_communicator\.cpp", r"bench/gpu_.*")),
     (r"nccl\.h", (r"comm/nccl_communicator\.cpp",)),
     (r"(x86intrin|[a-z]*mmintrin|arm_neon|arm_sve)\.h", ()),
 )

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# one_machine_slurm.sh start FOLDER NODES CPUS   a real Slurm of several nodes on this machine, all of it under FOLDER
-# one_machine_slurm.sh stop FOLDER               ends its jobs and its processes, by their ids
+# one_machine_slurm.sh start FOLDER NODES CPUS [GPUS]   a real Slurm of several nodes on this machine, all of it under FOLDER
+# one_machine_slurm.sh stop FOLDER                      ends its jobs and its processes, by their ids
 #
 # Root only. `start` prints what to put into the environment (SLURM_CONF=…). Each node has its own host name, /dev/shm and
-# /etc/hosts, since MPI's shared-memory segments of two nodes would otherwise be taken for one.
+# /etc/hosts, since MPI's shared-memory segments of two nodes would otherwise be taken for one. GPUs of a node are null
+# devices: Slurm hands them out like any.
 set -euo pipefail
 
 action=$1
 folder=$(realpath "$2")
-nodes=${3:-2} cpus=${4:-2}
+nodes=${3:-2} cpus=${4:-2} gpus=${5:-0}
 conf=$folder/slurm.conf
 pids=$folder/pids
 
@@ -28,7 +29,7 @@ free_ports() {
 }
 
 configure() {
-  local host port node
+  local host port node gpu gres=
   host=$(hostname -s)
   port=$(free_ports)
   mkdir -p "$folder"/{state,log,run}
@@ -37,6 +38,12 @@ configure() {
   echo "CgroupPlugin=autodetect" >"$folder/cgroup.conf"
   cat /etc/hosts >"$folder/hosts"
   for node in $(seq "$nodes"); do echo "127.0.0.1 n$node" >>"$folder/hosts"; done
+  : >"$folder/gres.conf"
+  if [ "$gpus" != 0 ]; then
+    for gpu in $(seq 0 $((gpus - 1))); do mknod -m 666 "$folder/run/gpu$gpu" c 1 3; done
+    echo "NodeName=n[1-$nodes] Name=gpu File=$folder/run/gpu[0-$((gpus - 1))]" >"$folder/gres.conf"
+    gres=Gres=gpu:$gpus
+  fi
   # TmpFS must differ between nodes on one machine (PMIx's sockets lie there); credentials that expire soon let a
   # restarted job begin soon; neither cgroups nor accounting are there.
   cat >"$conf" <<CONF
@@ -66,7 +73,8 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 KillWait=2
 ReturnToService=2
 SlurmdParameters=config_overrides
-NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + nodes))] CPUs=$cpus RealMemory=2000 State=UNKNOWN
+GresTypes=gpu
+NodeName=n[1-$nodes] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + nodes))] CPUs=$cpus RealMemory=2000 $gres State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP
 CONF
 }
@@ -147,7 +155,7 @@ case $action in
   start) start ;;
   stop) stop ;;
   *)
-    echo "usage: one_machine_slurm.sh start|stop FOLDER [NODES CPUS]" >&2
+    echo "usage: one_machine_slurm.sh start|stop FOLDER [NODES CPUS GPUS]" >&2
     exit 2
     ;;
 esac
