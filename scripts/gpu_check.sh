@@ -44,16 +44,21 @@ step_configure() {
 }
 
 step_build() {
+  ninja -C "$build" rowmill rowmill-h5-helper || fail "does not build"
+  figure "rowmill"
+}
+
+step_build_gpu() {
   local targets wanted
   # the programs behind the tests of a GPU, as far as they are built: tests are named PROGRAM or PROGRAM.NUMBERranks
   wanted=$(ctest --test-dir "$build" -N -L '^gpu$' | sed -n 's/^ *Test *#[0-9]*: \([^. ]*\).*/\1/p' | sort -u)
   targets=$(ninja -C "$build" -t targets all | sed -n 's/^\([^/:]*\): phony$/\1/p' | grep -xF "${wanted:-none}" || true)
   # shellcheck disable=SC2086  # one argument a name
-  ninja -C "$build" rowmill rowmill-h5-helper rowmill_cuda gpu_bench pread_sum $targets || fail "does not build"
-  figure "rowmill, its CUDA module, gpu_bench, $(wc -w <<<"$targets") test programs"
+  ninja -C "$build" rowmill_cuda gpu_bench pread_sum $targets || fail "does not build"
+  figure "the CUDA module, gpu_bench, $(wc -w <<<"$targets") test programs"
 }
 
-# generate NAME TYPE BYTES_OF_AN_ELEMENT: in the background, beside the tests
+# generate NAME TYPE BYTES_OF_AN_ELEMENT: in the background, beside what is built and tested
 generate() {
   local start=$EPOCHREALTIME
   rowmill generate "$GPU_CHECK_DATA/$1.h5:/X" --shape "$((GPU_CHECK_BYTES / columns / $3))x$columns" --type "$2" --seed 1 \
@@ -72,7 +77,7 @@ step_generate() {
     [ -f "$logs/generated-$name" ] || fail "generating $name is not done after $tries looks"
   done
   figure "2 × $((GPU_CHECK_BYTES / 1000000)) MB in $GPU_CHECK_DATA: float32 in $(cat "$logs/generated-f32")," \
-    "uint8 in $(cat "$logs/generated-u8"), beside the tests"
+    "uint8 in $(cat "$logs/generated-u8"), beside the steps above"
 }
 
 step_tests() {
@@ -375,24 +380,36 @@ fi
 [ -z "$nccl" ] || export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$nccl/lib
 step configure $((60 * scale)) "$why"
 [ $good = 1 ] || why=${why:-"not configured"}
-step build $((240 * scale)) "$why"
+step build $((150 * scale)) "$why"
 [ $good = 1 ] || why=${why:-"not built"}
-why=${no_gpu:-$why}
-checked=0
-
-if [ -z "$why" ]; then
-  set -m  # a process group of its own, to be ended as one
-  (generate f32 float32 4 && generate u8 uint8 1) &
+if [ -z "$why$no_gpu" ]; then
+  # takes a minute or two; a process group of its own, to be ended as one
+  set -m
+  {
+    generate u8 uint8 1 &
+    generate f32 float32 4
+    wait
+  } &
   generator=$!
   set +m
   export GPU_CHECK_GENERATOR=$generator
 fi
+step build_gpu $((200 * scale)) "$why"
+[ $good = 1 ] || why=${why:-"the CUDA module is not built"}
+why=${no_gpu:-$why}
+checked=0
+
 step tests 120 "$why"
 step agrees_with_host 30 "$why"
 step modes 30 "$why"
 step nccl_one_rank 30 "$why"
 step two_ranks_one_gpu 40 "$why"
 step generate 90 "$why"
+if [ $good = 0 ] && [ -n "$generator" ]; then
+  # nothing may run beside what is measured
+  kill -- "-$generator" 2>/dev/null || true
+  generator=
+fi
 step rates 75 "$why"
 grep -h -E '^(h2d|d2h|device|gemm|dsyrk|bias|product|gram|moments)' "$logs/rates.log" 2>/dev/null || true
 step whole_program 90 "$why"

@@ -63,11 +63,19 @@ outcome build FAILED 'does not build'
 outcome tests skipped 'not built'
 grep -q -e '-DROWMILL_CUDA_ARCHITECTURES=90-real' build/gpu-check/steps/configure.log || fail "built for another GPU"
 
+# a module that does not build
+double ninja 'case "$*" in *rowmill_cuda*) exit 1 ;; esac'
+mkdir -p build/gpu/bin
+printf '#!/bin/sh\nexit 4\n' >build/gpu/bin/rowmill
+chmod +x build/gpu/bin/rowmill
+check 1 --bytes 1e6
+outcome build ok rowmill
+outcome build_gpu FAILED 'does not build'
+outcome tests skipped 'the CUDA module is not built'
+
 # a program that does not work: each step fails by itself, and the last one is reached
 double ninja 'exit 0'
-mkdir -p build/gpu/bin
-for program in rowmill gpu_bench pread_sum; do cp doubles/cmake build/gpu/bin/$program; done
-printf '#!/bin/sh\nexit 4\n' >build/gpu/bin/rowmill
+for program in gpu_bench pread_sum; do cp doubles/cmake build/gpu/bin/$program; done
 double compute-sanitizer 'exit 99'
 check 1 --bytes 1e6
 for step in tests agrees_with_host modes nccl_one_rank two_ranks_one_gpu generate memcheck racecheck; do
