@@ -16,7 +16,7 @@ namespace rowmill {
 /// Precision of products inside a block. Sums across slabs and blocks are fp64 or wider in each.
 ///   fp64, fp32  factors and chains in that type
 ///   tf32, bf16, fp16  factors rounded to that type, chains in the fp32 of tensor cores, which truncate
-///   bf16x3      factors as the sum of two bf16 H + L; LᵀL + LᵀH + HᵀL in one chain, HᵀH in another
+///   bf16x3      factors as the sum of two bf16 H + L; LᵀL + LᵀH + HᵀL in one chain, HᵀH in another (not of bytes)
 ///   int8        values of i8 and u8 as they are, chains in int32: exact
 /// Hosts offer the first two.
 enum class Precision : std::uint8_t { fp64, fp32, tf32, bf16, fp16, bf16x3, int8 };

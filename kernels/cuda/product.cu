@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "core/error.hpp"
@@ -57,17 +58,9 @@ __device__ void load_values(const StoredRows& rows, const Conversion& c, std::in
                             double (&values)[kCount]) {
   const bool inside = row < c.rows;
   if (inside && c.wide && column + kCount <= rows.columns) {
-    constexpr int bytes = kBytes * kCount;
-    static_assert(bytes == 16 || bytes == 8);
-    const std::byte* const from = rows.data + ((c.first_row + row) * rows.stride + column) * kBytes;
-    std::uint32_t words[bytes / 4];
-    if constexpr (bytes == 16) {
-      const uint4 all = *reinterpret_cast<const uint4*>(from);
-      words[0] = all.x, words[1] = all.y, words[2] = all.z, words[3] = all.w;
-    } else {
-      const uint2 all = *reinterpret_cast<const uint2*>(from);
-      words[0] = all.x, words[1] = all.y;
-    }
+    const uint4 all =
+        *reinterpret_cast<const uint4*>(rows.data + ((c.first_row + row) * rows.stride + column) * kBytes);
+    const std::uint32_t words[4] = {all.x, all.y, all.z, all.w};
 #pragma unroll
     for (int v = 0; v < kCount; ++v) {
       constexpr int each = kBytes < 4 ? 4 / kBytes : 1;
@@ -92,17 +85,12 @@ __device__ void load_values(const StoredRows& rows, const Conversion& c, std::in
   }
 }
 
-/// Stored elements that a thread takes at once: 16 bytes, but 8 where two factors an element would not fit in
-/// registers.
-template <int kBytes, Precision kPrecision>
-constexpr int convert_count = kBytes == 1 && kPrecision == Precision::bf16x3 ? 8 : 16 / kBytes;
-
-/// Row-major factors of one precision. A thread makes some stored elements of a row into factors, and goes down its
-/// tile's rows with the greatest magnitudes in registers.
+/// Row-major factors of one precision. A thread makes 16 bytes of stored elements of a row into factors, and goes down
+/// its tile's rows with the greatest magnitudes in registers.
 template <int kBytes, Precision kPrecision>
 __global__ void __launch_bounds__(lanes* convert_lines) convert_to_rows(const StoredRows rows, const Conversion c) {
   using Stored = typename StoredFactor<kPrecision>::type;
-  constexpr int count = convert_count<kBytes, kPrecision>;
+  constexpr int count = 16 / kBytes;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * lanes + threadIdx.x) * count;
   if (column >= c.shape.leading) return;
   const bool whole = column + count <= c.shape.leading;
@@ -368,14 +356,14 @@ class CudaKernels final : public ProductKernels {
       case Precision::fp16:
         return launch<kBytes, Precision::fp16>(rows, c);
       default:
-        return launch<kBytes, Precision::bf16x3>(rows, c);
+        if constexpr (kBytes > 1) return launch<kBytes, Precision::bf16x3>(rows, c);
+        throw std::logic_error("bytes are not multiplied so: offers_product");
     }
   }
 
   template <int kBytes, Precision kPrecision>
   void launch(const StoredRows& rows, const Conversion& c) {
-    const dim3 blocks =
-        grid(parts_of(c.all_rows, convert_rows), parts_of(c.shape.leading, lanes * convert_count<kBytes, kPrecision>));
+    const dim3 blocks = grid(parts_of(c.all_rows, convert_rows), parts_of(c.shape.leading, lanes * (16 / kBytes)));
     convert_to_rows<kBytes, kPrecision><<<blocks, dim3(lanes, convert_lines), 0, stream_>>>(rows, c);
     check(cudaGetLastError(), "conversion");
   }

@@ -119,7 +119,9 @@ ProductScratch product_scratch(ElementType type, std::int64_t columns, Precision
 }
 
 bool offers_product(Precision precision, ElementType type) {
-  return precision != Precision::int8 || type.dtype == DType::i8 || type.dtype == DType::u8;
+  const bool bytes = size_of(type) == 1;
+  if (precision == Precision::int8) return bytes;
+  return precision != Precision::bf16x3 || !bytes;  // int8 is exact, and one product instead of four
 }
 
 }  // namespace rowmill
