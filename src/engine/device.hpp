@@ -30,7 +30,8 @@ using CudaProber = std::function<CudaProbe()>;
 
 /// Collective over the world. CUDA is taken by "auto" when every rank has a device; device of a rank: the only visible
 /// one, else local rank modulo their number. Two ranks on one device combine by MPI, with a warning. Throws
-/// Error(device) on every rank if "cuda" or "nccl" was asked for and cannot be had.
+/// Error(device) on every rank if "cuda" or "nccl" was asked for and cannot be had, or PeerFailed where another rank's
+/// announcement of it came first.
 Device choose_device(const DeviceWish& wish, World& world, const CudaProber& probe = probe_cuda);
 
 }  // namespace rowmill

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -129,6 +130,20 @@ TEST(Program, BackendCuda_WithoutAGpu_ExitsWithFourAndOneLine) {
     expect_one_line(rowmill({"gram", input, "--comm", "nccl"}, ranks), 4, "--comm nccl");
   }
   expect_one_line(rowmill({"info", input, "--backend", "cuda"}), 4, "--backend cuda cannot be had");
+}
+
+/// Something that calls itself a driver but has nothing of one: the program opens the real module, and what the CUDA
+/// runtime says there comes back across the module's bounds.
+TEST(Program, BackendCuda_OnADriverThatIsNone_TellsWhatTheModuleSays) {
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("LD_LIBRARY_PATH", (ROWMILL_FAKE_DRIVER_DIR ":" + kept).c_str(), 1);
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(100, 2));
+  const bool built = std::filesystem::exists(std::string(ROWMILL_BIN_DIR) + "/librowmill_cuda.so");
+  expect_one_line(rowmill({"gram", folder / "x.h5", "--backend", "cuda"}), 4,
+                  built ? "driver is older than the CUDA of this build" : "was built without CUDA");
+  setenv("LD_LIBRARY_PATH", kept.c_str(), 1);
 }
 
 TEST(Program, APrecisionOfGpus_OnTheHost_ExitsWithTwo) {
