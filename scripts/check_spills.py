@@ -54,6 +54,12 @@ def cuda_commands(build):
             yield entry["file"], command
 
 
+def launchers(symbols):
+    """The host functions that launch kernels, by name: in symbols of theirs, or of variables in them if inlined."""
+    for length, rest in re.findall(r"(?<=[A-Z])(\d+)(__device_stub__\S+)", symbols):
+        yield rest[: int(length)]
+
+
 def refuses_spills(command):
     """Compiles a kernel that must spill as a source of ours is compiled; returns nvcc's word if it is refused."""
     compiler = next(i for i, word in enumerate(command) if pathlib.Path(word).name == "nvcc")
@@ -78,8 +84,7 @@ def main():
         if missing:
             fail(f"{source} is compiled without {' '.join(sorted(missing))}")
     symbols = subprocess.run(["nm", str(build / "bin/librowmill_cuda.so")], capture_output=True, text=True, check=True)
-    # the host function that launches each kernel; parts of it (.cold) and its variables aside
-    kernels = len(set(re.findall(r" (_ZL?\d+__device_stub__[^.\s]+)$", symbols.stdout, re.MULTILINE)))
+    kernels = len(set(launchers(symbols.stdout)))
     if kernels == 0:
         fail("the module holds no kernel")
     if not refuses_spills(commands[0][1]):
