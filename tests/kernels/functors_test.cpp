@@ -156,13 +156,13 @@ TEST(ColumnWalk, MomentsOfWholeNumbers_AreExact_InEveryTypeOrderMaskAndLayout) {
 /// The promise that bits depend on rows and columns alone.
 TEST(ColumnWalk, MomentsOfTheSameValues_AreTheSameBits_ByEveryWay) {
   const std::uint64_t seed = std::random_device{}();
-  for (const std::int64_t columns : {1, 3, 16, 37, 64, 100, 70001}) {
-    BlockShape shape = test::plain_shape(columns > 1000 ? 5 : 1301, columns, DType::f32);
+  for (const std::int64_t columns : {1, 3, 16, 37, 64, 100, 32771}) {
+    BlockShape shape = test::plain_shape(columns > 1000 ? 3 : 701, columns, DType::f32);
     shape.draw = [](std::mt19937_64& r) { return static_cast<float>(std::normal_distribution<double>()(r)); };
     std::mt19937_64 random(seed);
     const RandomBlock native(shape, random);
     const Moments expected = moments_of(native.block(), {}, false);
-    for (int other = 0; other < 16; ++other) {
+    for (int other = 0; other<16; other += columns> 1000 ? 5 : 1) {
       shape.type = {(other & 1) != 0 ? DType::f64 : DType::f32, (other & 2) != 0};
       shape.gap = (other & 4) != 0 ? 3 : 0;
       random.seed(seed);
@@ -272,7 +272,7 @@ TEST(InspectWalk, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int found = 0, inexact_found = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 800; ++round) {
     BlockShape shape = test::random_shape(random);
     shape.nan_share = random() % 2 == 0 ? 0.3 / static_cast<double>(shape.rows * shape.columns) : 0;
     if (size_of(shape.type) == 8 && is_integer(shape.type.dtype)) {
