@@ -415,8 +415,8 @@ bool CudaProduct::offers(Precision precision, ElementType type) {
   return offers_product(precision, type);
 }
 
-std::size_t CudaProduct::scratch_bytes(ElementType type, std::int64_t columns, Precision precision) {
-  return static_cast<std::size_t>(product_scratch(type, columns, precision).total) + scratch_alignment;
+std::size_t CudaProduct::scratch_bytes(ElementType, std::int64_t columns, Precision precision) {
+  return static_cast<std::size_t>(product_scratch(columns, precision).total) + scratch_alignment;
 }
 
 CudaProduct::CudaProduct(Backend& backend, Queue queue) : parts_(std::make_unique<Parts>(backend, queue)) {}

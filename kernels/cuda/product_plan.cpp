@@ -8,9 +8,7 @@ namespace rowmill {
 
 namespace {
 
-constexpr std::int64_t work_limit = 128 << 20;  ///< bytes of a batch's working matrices
-constexpr std::int64_t sums_limit = 32 << 20;   ///< bytes of a call's sums: they are to stay in a GPU's cache
-constexpr std::int64_t row_multiple = 16;       ///< of slabs: what tensor cores take at once, and 16 bytes of int8
+constexpr std::int64_t row_multiple = 16;  ///< of slabs: what tensor cores take at once, and 16 bytes of int8
 constexpr std::int64_t most_panel = 1024, panel_multiple = 128;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
@@ -46,17 +44,17 @@ std::int64_t padded(std::int64_t count, std::int64_t bytes) {
 
 /// A whole triangle where its sums are few; else panels of an eighth of the columns: what a panel computes above the
 /// diagonal is then at most a sixteenth of the whole, and calls stay large.
-std::int64_t panel_columns(Factor factor, std::int64_t columns, std::int64_t leading) {
+std::int64_t panel_columns(Factor factor, std::int64_t columns, std::int64_t leading, std::int64_t limit) {
   const std::int64_t row_bytes = leading * sum_bytes_of(factor);
-  if (factor == Factor::f64 && columns * row_bytes <= sums_limit) return columns;
+  if (factor == Factor::f64 && columns * row_bytes <= limit) return columns;
   const std::int64_t wanted = std::clamp(round_up((columns + 7) / 8, panel_multiple), panel_multiple, most_panel);
-  const std::int64_t fits = std::max(row_multiple, round_down(sums_limit / row_bytes, row_multiple));
+  const std::int64_t fits = std::max(row_multiple, round_down(limit / row_bytes, row_multiple));
   return std::min({columns, wanted, fits});
 }
 
-std::vector<Panel> panels_of(Factor factor, std::int64_t columns, std::int64_t leading) {
+std::vector<Panel> panels_of(Factor factor, std::int64_t columns, std::int64_t leading, std::int64_t limit) {
   std::vector<Panel> panels;
-  const std::int64_t each = panel_columns(factor, columns, leading);
+  const std::int64_t each = panel_columns(factor, columns, leading, limit);
   for (std::int64_t first = 0; first < columns; first += each) {
     const std::int64_t count = std::min(each, columns - first);
     const std::int64_t bytes = sum_bytes_of(factor);
@@ -67,14 +65,19 @@ std::vector<Panel> panels_of(Factor factor, std::int64_t columns, std::int64_t l
 
 }  // namespace
 
-ProductPlan::ProductPlan(std::int64_t block_rows, std::int64_t block_columns, ElementType, const ProductChoice& choice)
-    : precision(choice.precision), factor(factor_of(precision)), rows(block_rows), columns(block_columns) {
+ProductPlan::ProductPlan(std::int64_t block_rows, std::int64_t block_columns, const ProductChoice& choice,
+                         const ProductLimits& bounds)
+    : precision(choice.precision),
+      factor(factor_of(precision)),
+      limits(bounds),
+      rows(block_rows),
+      columns(block_columns) {
   const bool is_int8 = precision == Precision::int8;
   product_columns = columns + (is_int8 ? 1 : 0);
   leading = padded(product_columns, bytes_of(factor));
   copies = precision == Precision::bf16x3 ? 4 : 1;
 
-  const std::int64_t fits = round_down(work_limit / (copies * leading * bytes_of(factor)), row_multiple);
+  const std::int64_t fits = round_down(limits.work / (copies * leading * bytes_of(factor)), row_multiple);
   std::int64_t chain = choice.chain_rows;
   if (precision == Precision::fp64) chain = fits;  // fp64 has no slabs: a batch is one
   if (is_int8) chain = int8_chain_rows;
@@ -82,12 +85,12 @@ ProductPlan::ProductPlan(std::int64_t block_rows, std::int64_t block_columns, El
   slab_rows = std::min(chain, round_up(std::max<std::int64_t>(rows, 1), row_multiple));
   slabs = (rows + slab_rows - 1) / slab_rows;
   batch_slabs = std::clamp<std::int64_t>(fits / slab_rows, 1, std::max<std::int64_t>(slabs, 1));
-  panels = panels_of(factor, product_columns, leading);
+  panels = panels_of(factor, product_columns, leading, limits.sums);
 }
 
 std::int64_t ProductPlan::group_slabs(const Panel& panel) const {
   const std::int64_t bytes = panel.elements() * sum_bytes_of(factor);
-  return std::clamp<std::int64_t>(sums_limit / bytes, 1, batch_slabs);
+  return std::clamp<std::int64_t>(limits.sums / bytes, 1, batch_slabs);
 }
 
 std::int64_t ProductPlan::sums_bytes() const {
@@ -98,9 +101,9 @@ std::int64_t ProductPlan::sums_bytes() const {
   return most;
 }
 
-ProductScratch product_scratch(ElementType type, std::int64_t columns, Precision precision) {
+ProductScratch product_scratch(std::int64_t columns, Precision precision, const ProductLimits& limits) {
   // chains of any length fill the same limits; a block of so many rows fills them in every way
-  const ProductPlan plan(std::int64_t{1} << 40, columns, type, {precision, row_multiple});
+  const ProductPlan plan(std::int64_t{1} << 40, columns, {precision, row_multiple}, limits);
   const std::int64_t row_bytes = plan.copies * plan.leading * bytes_of(plan.factor);
   const std::int64_t least_work = row_bytes * row_multiple;
   const std::int64_t widest = plan.panels.back().leading * plan.panels.front().lines * sum_bytes_of(plan.factor);
@@ -110,8 +113,8 @@ ProductScratch product_scratch(ElementType type, std::int64_t columns, Precision
     scratch.total = round_up(at + bytes, 256);
     return at;
   };
-  scratch.work = take(std::max(work_limit, least_work));
-  scratch.sums = take(std::max(sums_limit, widest));
+  scratch.work = take(std::max(limits.work, least_work));
+  scratch.sums = take(std::max(limits.sums, widest));
   scratch.greatest = take(columns * 8);
   scratch.column_sums = take(plan.product_columns * 8);
   scratch.flag = take(4);

@@ -29,11 +29,19 @@ struct Panel {
   std::int64_t elements() const { return lines * leading; }
 };
 
+/// Bytes of scratch that a plan takes, unless a slab of 16 rows or a panel of 16 columns is more. Fixed: they decide
+/// bits; tests make them small.
+struct ProductLimits {
+  std::int64_t work = 128 << 20;  ///< a batch's working matrices
+  std::int64_t sums = 32 << 20;   ///< a call's sums: they are to stay in a GPU's cache
+};
+
 struct ProductPlan {
-  ProductPlan(std::int64_t rows, std::int64_t columns, ElementType type, const ProductChoice& choice);
+  ProductPlan(std::int64_t rows, std::int64_t columns, const ProductChoice& choice, const ProductLimits& limits = {});
 
   Precision precision;
   Factor factor;
+  ProductLimits limits;
   std::int64_t rows, columns;
   std::int64_t product_columns;  ///< columns of the working matrix that are multiplied: int8 has one more
   std::int64_t leading;          ///< product_columns, padded
@@ -60,8 +68,8 @@ struct ProductScratch {
   std::int64_t flag = 0;         ///< int32: not 0 if the block has to be done in fp64
   std::int64_t total = 0;
 };
-/// Fits any block of the type and width, whatever its rows.
-ProductScratch product_scratch(ElementType type, std::int64_t columns, Precision precision);
+/// Fits any block of the width, whatever its rows and chains.
+ProductScratch product_scratch(std::int64_t columns, Precision precision, const ProductLimits& limits = {});
 
 bool offers_product(Precision precision, ElementType type);
 

@@ -149,16 +149,16 @@ void ProductRun::multiply_double(const Panel& panel) {
 }  // namespace
 
 void run_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability,
-                 std::byte* scratch, double* packed, ProductKernels& kernels, BlasCalls& blas) {
+                 std::byte* scratch, double* packed, ProductKernels& kernels, BlasCalls& blas,
+                 const ProductLimits& limits) {
   const std::int64_t columns = column_count(block.x);
-  const ElementType type = element_type(block.x);
-  const ProductPlan plan(row_count(block.x), columns, type, choice);
+  const ProductPlan plan(row_count(block.x), columns, choice, limits);
   if (plan.rows == 0) {
     kernels.clear(packed, static_cast<std::size_t>(columns * (columns + 1) / 2) * sizeof(double));
     return;
   }
   ProductRun run(plan, scratch, packed, kernels, blas);
-  run.all(block, map, product_scratch(type, columns, choice.precision), compute_capability);
+  run.all(block, map, product_scratch(columns, choice.precision, limits), compute_capability);
 }
 
 }  // namespace rowmill

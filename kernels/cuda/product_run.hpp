@@ -56,8 +56,9 @@ class ProductKernels {
 };
 
 /// Queues the product of a block (see Ops::cross_product). `scratch` is product_scratch(…).total bytes, 256-byte
-/// aligned.
+/// aligned. Tests make the limits small.
 void run_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability,
-                 std::byte* scratch, double* packed, ProductKernels& kernels, BlasCalls& blas);
+                 std::byte* scratch, double* packed, ProductKernels& kernels, BlasCalls& blas,
+                 const ProductLimits& limits = {});
 
 }  // namespace rowmill

@@ -255,15 +255,16 @@ void PlainKernels::redo(const Block& block, ColumnMap map, const std::int32_t* f
   std::transform(product.begin(), product.end(), packed, [](long double v) { return static_cast<double>(v); });
 }
 
-ReplayedProduct replay_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability) {
+ReplayedProduct replay_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability,
+                               const ProductLimits& limits) {
   const std::int64_t columns = column_count(block.x);
-  const ProductScratch at = product_scratch(element_type(block.x), columns, choice.precision);
+  const ProductScratch at = product_scratch(columns, choice.precision, limits);
   // addresses of 256 bytes; not all of it is touched
   const auto bytes = static_cast<std::size_t>(at.total);
   std::unique_ptr<std::byte, decltype(&std::free)> memory(static_cast<std::byte*>(std::aligned_alloc(256, bytes)),
                                                           &std::free);
   std::byte* const scratch = memory.get();
-  const ProductPlan plan(row_count(block.x), columns, element_type(block.x), choice);
+  const ProductPlan plan(row_count(block.x), columns, choice, limits);
   std::memset(scratch + at.work, 0xff, static_cast<std::size_t>(std::min(plan.work_bytes() + 64, at.sums - at.work)));
   std::memset(scratch + at.sums, 0xff,
               static_cast<std::size_t>(std::min(plan.sums_bytes() + 64, at.greatest - at.sums)));
@@ -273,7 +274,7 @@ ReplayedProduct replay_product(const Block& block, ColumnMap map, const ProductC
   PlainKernels kernels;
   ReplayedProduct result;
   result.packed.assign(static_cast<std::size_t>(columns * (columns + 1) / 2), -7.5);
-  run_product(block, map, choice, compute_capability, scratch, result.packed.data(), kernels, blas);
+  run_product(block, map, choice, compute_capability, scratch, result.packed.data(), kernels, blas, limits);
   result.gemms = std::move(blas.gemms);
   result.syrks = std::move(blas.syrks);
   result.redone = kernels.redone > 0;

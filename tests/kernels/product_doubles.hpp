@@ -55,6 +55,7 @@ struct ReplayedProduct {
   std::vector<SyrkCall> syrks;
   bool redone = false;
 };
-ReplayedProduct replay_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability);
+ReplayedProduct replay_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability,
+                               const ProductLimits& limits = {});
 
 }  // namespace rowmill::test

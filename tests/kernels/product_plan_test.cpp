@@ -79,7 +79,7 @@ TEST(ProductPlan, OfSeveralPanels_ReplaysToTheExactProduct) {
     const std::vector<double> shift = random_shift(random, shape.columns);
     const ColumnMap map{shift.data(), nullptr};
     const ProductChoice choice{precision, 16};
-    const ProductPlan plan(shape.rows, shape.columns, shape.type, choice);
+    const ProductPlan plan(shape.rows, shape.columns, choice);
     EXPECT_GT(plan.panels.size(), 1u);
     const test::ReplayedProduct product = test::replay_product(data.block(), map, choice, h200);
     expect_equal(product.packed, host::reference_cross_product(data.block(), map),
@@ -180,7 +180,7 @@ TEST(ProductPlan, OfAnyShape_StaysWithinItsScratch) {
           SCOPED_TRACE(name_of(precision) + " " + std::to_string(rows) + " x " + std::to_string(columns) + " in " +
                        std::to_string(chain));
           const ElementType type{DType::u8, false};
-          const ProductScratch at = product_scratch(type, columns, precision);
+          const ProductScratch at = product_scratch(columns, precision);
           EXPECT_LE(at.total, (256LL << 20) + 17 * columns);
           auto* const scratch = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
           Block block;
@@ -189,7 +189,7 @@ TEST(ProductPlan, OfAnyShape_StaysWithinItsScratch) {
                                    h200, false);
           NoKernels kernels(at.sums - at.work);
           run_product(block, {}, {precision, chain}, h200, scratch, nullptr, kernels, blas);
-          const ProductPlan plan(rows, columns, type, {precision, chain});
+          const ProductPlan plan(rows, columns, {precision, chain});
           EXPECT_EQ(kernels.converted, rows);
           EXPECT_EQ(kernels.folded, plan.slabs * plan.product_columns);
           const bool in_chains = precision != Precision::fp64 && precision != Precision::int8;
@@ -201,13 +201,43 @@ TEST(ProductPlan, OfAnyShape_StaysWithinItsScratch) {
   }
 }
 
-TEST(ProductPlan, DependsOnNothingButItsArguments) {
-  const ProductPlan one(5000, 300, {DType::f32, false}, {Precision::bf16, 512});
-  const ProductPlan two(5000, 300, {DType::f32, true}, {Precision::bf16, 512});
-  EXPECT_EQ(one.slab_rows, 512);
-  EXPECT_EQ(one.slabs, 10);
-  EXPECT_EQ(one.slab_rows, two.slab_rows);
-  EXPECT_EQ(one.panels.size(), two.panels.size());
+/// Limits so small that a block takes several batches, of several groups of slabs, in several panels.
+TEST(ProductPlan, OfSeveralBatches_ReplaysToTheExactProduct) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  for (const Precision precision : all_precisions()) {
+    for (int round = 0; round < 4; ++round) {
+      const auto columns = 33 + static_cast<std::int64_t>(random() % 40);
+      const auto rows = 170 + static_cast<std::int64_t>(random() % 60);
+      const test::BlockShape shape = test::plain_shape(rows, columns, DType::u8);
+      const RandomBlock data(shape, random);
+      const std::vector<double> shift = random_shift(random, columns);
+      const ColumnMap map{round % 2 == 0 ? nullptr : shift.data(), nullptr};
+      const ProductChoice choice{precision, 16};
+      // batches of 48 rows, and panels of 16 columns of which two slabs are summed by one call
+      const ProductPlan whole(rows, columns, choice);
+      const std::int64_t row_bytes = whole.copies * whole.leading * bytes_of(whole.factor);
+      const ProductLimits limits{row_bytes * 50, 31 * whole.leading * sum_bytes_of(whole.factor)};
+      const ProductPlan plan(rows, columns, choice, limits);
+      EXPECT_GE(plan.batches(), 4);
+      EXPECT_GE(plan.panels.size(), 3u);
+      const test::ReplayedProduct product = test::replay_product(data.block(), map, choice, h200, limits);
+      expect_equal(product.packed, host::reference_cross_product(data.block(), map),
+                   name_of(precision) + " " + test::describe(shape) + " seed " + std::to_string(seed));
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(ProductPlan, CutsRowsIntoChains) {
+  const ProductPlan plan(5000, 300, {Precision::bf16, 512});
+  EXPECT_EQ(plan.slab_rows, 512);
+  EXPECT_EQ(plan.slabs, 10);
+  EXPECT_EQ(plan.batches(), 1);
+  EXPECT_EQ(plan.leading, 304);
+  EXPECT_EQ(ProductPlan(100, 300, {Precision::bf16, 512}).slab_rows, 112) << "few rows are one short slab";
+  EXPECT_EQ(ProductPlan(200'000, 300, {Precision::int8, 512}).slab_rows, int8_chain_rows);
+  EXPECT_EQ(ProductPlan(200'000, 300, {Precision::int8, 512}).product_columns, 301);
 }
 
 }  // namespace
