@@ -27,6 +27,7 @@ struct Conversion {
   bool wide = false;  ///< dense rows that begin at multiples of 16 bytes, without a mask
 };
 
+// launch bounds say "one block at least": without it ptxas keeps to fewer registers than there are, and spills
 constexpr int lanes = 32, convert_lines = 8, convert_rows = 64;
 
 /// kCount factors side by side, stored at once.
@@ -88,7 +89,7 @@ __device__ void load_values(const StoredRows& rows, const Conversion& c, std::in
 /// Row-major factors of one precision. A thread makes 16 bytes of stored elements of a row into factors, and goes down
 /// its tile's rows with the greatest magnitudes in registers.
 template <int kBytes, Precision kPrecision>
-__global__ void __launch_bounds__(lanes* convert_lines) convert_to_rows(const StoredRows rows, const Conversion c) {
+__global__ void __launch_bounds__(lanes* convert_lines, 1) convert_to_rows(const StoredRows rows, const Conversion c) {
   using Stored = typename StoredFactor<kPrecision>::type;
   constexpr int count = 16 / kBytes;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * lanes + threadIdx.x) * count;
@@ -143,7 +144,7 @@ constexpr int tile_rows = 128;
 
 /// Column-major int8 factors: tiles of 128 rows × 32 columns are turned over in shared memory, so that both reads and
 /// writes run along the memory.
-__global__ void __launch_bounds__(lanes* convert_lines)
+__global__ void __launch_bounds__(lanes* convert_lines, 1)
     convert_to_columns(const StoredRows rows, const Conversion c, std::int32_t* flag) {
   __shared__ __align__(4) std::int8_t tile[lanes][tile_rows + 4];
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.y) * lanes;
@@ -180,7 +181,7 @@ constexpr int fold_width = 256;
 
 /// One thread an entry: its slabs in ascending order.
 template <typename Sum>
-__global__ void __launch_bounds__(fold_width)
+__global__ void __launch_bounds__(fold_width, 1)
     fold_slabs(const Panel panel, std::int64_t slab_elements, std::int64_t columns, const Sum* sums, std::int64_t slabs,
                bool first, double* packed, double* column_sums) {
   const std::int64_t i = panel.first + blockIdx.y;
@@ -193,7 +194,7 @@ __global__ void __launch_bounds__(fold_width)
   *to = sum;
 }
 
-__global__ void __launch_bounds__(fold_width) undo_offsets(const OffsetCall call) {
+__global__ void __launch_bounds__(fold_width, 1) undo_offsets(const OffsetCall call) {
   const std::int64_t i = blockIdx.x;
   const std::int64_t j = static_cast<std::int64_t>(blockIdx.y) * fold_width + threadIdx.x;
   if (j > i) return;
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(fold_width) undo_offsets(const OffsetCall call
   *entry = offset_undone(call, *entry, i, j);
 }
 
-__global__ void __launch_bounds__(fold_width)
+__global__ void __launch_bounds__(fold_width, 1)
     check_ranges(const std::uint64_t* greatest, std::int64_t columns, const Range range, std::int32_t* flag) {
   const std::int64_t j = static_cast<std::int64_t>(blockIdx.x) * fold_width + threadIdx.x;
   if (j < columns && !fits_range(greatest[j], range)) *flag = 1;
@@ -227,7 +228,7 @@ __device__ double working_value(const StoredRows& rows, const ColumnMap& map, st
 
 /// Where the flag is set: the whole product in fp64, rows in ascending order. For blocks that do not fit their
 /// precision, which are rare: simple rather than fast.
-__global__ void __launch_bounds__(redo_tile* redo_lines)
+__global__ void __launch_bounds__(redo_tile* redo_lines, 1)
     redo_in_double(const StoredRows rows, const ColumnMap map, const std::int32_t* flag, double* packed) {
   if (*flag == 0) return;
   __shared__ double left[redo_rows][redo_tile], right[redo_rows][redo_tile];
