@@ -7,6 +7,7 @@
 #include "bench/gpu_bench.hpp"
 #include "core/cuda_module.hpp"
 #include "kernels/ops.hpp"
+#include "kernels/precision.hpp"
 
 namespace rowmill::bench {
 
@@ -44,7 +45,7 @@ class Bench {
   }
 
   void product(Report& report, Precision precision) {
-    ops_.prepare({type_, rows_, columns_, precision}, queue_);
+    ops_.prepare({type_, rows_, columns_, precision, chain_rows(precision)}, queue_);
     const std::int64_t entries = columns_ * (columns_ + 1) / 2;
     const std::size_t scratch_bytes = std::max<std::size_t>(64, ops_.cross_product_scratch(type_, columns_, precision));
     const DeviceBuffer scratch(backend_, scratch_bytes, queue_);
@@ -88,6 +89,12 @@ class Bench {
   bool offers(Precision precision) const { return ops_.offers(precision, type_); }
 
  private:
+  /// The longest chain that meets the default --rtol; the shortest where none does.
+  std::int64_t chain_rows(Precision precision) const {
+    const std::int64_t rows = chain_rows_within(precision, {type_, true, ops_.compute_capability()}, 3e-5);
+    return rows > 0 ? rows : chain_ladder.front();
+  }
+
   Backend& backend_;
   Ops& ops_;
   Queue queue_;
