@@ -12,15 +12,23 @@
 
 namespace rowmill::testing {
 
+/// Empty for what is no process, or is one no more: reading of one that ends meanwhile fails.
+inline std::string command_line(const std::string& process) {
+  try {
+    std::ifstream file("/proc/" + process + "/cmdline", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  } catch (const std::ios_base::failure&) {
+    return {};
+  }
+}
+
 /// Processes whose command line holds `mark`, zombies aside.
 inline int processes_with(const std::string& mark) {
   int found = 0;
   DIR* proc = ::opendir("/proc");
   if (proc == nullptr) return 0;
   while (const dirent* entry = ::readdir(proc)) {
-    std::ifstream file(std::string("/proc/") + entry->d_name + "/cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (line.find(mark) != std::string::npos) ++found;
+    if (command_line(entry->d_name).find(mark) != std::string::npos) ++found;
   }
   ::closedir(proc);
   return found;
