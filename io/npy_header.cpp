@@ -168,12 +168,13 @@ ElementType npy_element(const std::string& descr, const std::string& name) {
   const char order = descr.empty() ? '\0' : descr[0];
   const std::optional<DType> type = descr.empty() ? std::nullopt : dtype_of(descr.substr(1));
   const bool known_order = order == '<' || order == '>' || order == '=' || order == '|';
-  if (!type || !known_order || (order == '|' && size_of(*type) > 1)) {
+  const std::size_t bytes = type ? size_of(*type) : 0;
+  if (bytes == 0 || !known_order || (order == '|' && bytes > 1)) {
     const std::string kind = descr.size() > 1 ? kind_text(descr[1]) : "unknown";
     throw Error(ExitCode::input, name + ": its type is not numeric: " + kind + " (" + descr.substr(0, 40) + ")");
   }
   const bool big = order == '>' || (order != '<' && std::endian::native == std::endian::big);
-  return {*type, size_of(*type) > 1 && big != (std::endian::native == std::endian::big)};
+  return {type.value(), bytes > 1 && big != (std::endian::native == std::endian::big)};
 }
 
 }  // namespace rowmill

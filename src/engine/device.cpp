@@ -68,6 +68,18 @@ std::int64_t memory_limit(const DeviceWish& wish, const CudaDevice& device, int 
   return device.memory / 10 * 8 / sharing;
 }
 
+/// Collective. Where NCCL itself cannot be used (all ranks find that out together), "auto" goes on without it.
+void connect(Device& device, const CudaModule& module, const DeviceWish& wish, Communicator& ranks) {
+  try {
+    device.nccl = module.make_nccl_communicator(ranks, *device.backend, wish.timeout);
+  } catch (const PeerFailed&) {
+    throw;
+  } catch (const Error& error) {
+    if (wish.comm == "nccl") throw;
+    device.warning = std::string("NCCL cannot be used: ") + error.what() + "; sums travel by MPI through host memory";
+  }
+}
+
 }  // namespace
 
 Device choose_device(const DeviceWish& wish, World& world, const CudaProber& probe) {
@@ -95,7 +107,7 @@ Device choose_device(const DeviceWish& wish, World& world, const CudaProber& pro
     device.backend = found.module->make_backend(found.device.ordinal, memory_limit(wish, found.device, sharing));
     device.ops = found.module->make_ops(*device.backend);
   });
-  if (choice.nccl) device.nccl = found.module->make_nccl_communicator(ranks, *device.backend, wish.timeout);
+  if (choice.nccl) connect(device, *found.module, wish, ranks);
   return device;
 }
 

@@ -106,6 +106,16 @@ TEST_F(ChooseDevice, WithNcclForcedOnOneGpu_FailsOnEveryRank) {
   EXPECT_EQ(fake_.backends, 0);
 }
 
+TEST_F(ChooseDevice, WhereNcclCannotBeUsed_GoesOnOverMpiUnlessItWasAskedFor) {
+  give_each_rank_a_gpu();
+  fake_.nccl_fails = true;
+  const Device device = choose("auto");
+  EXPECT_EQ(device.nccl, nullptr);
+  EXPECT_EQ(device.warning.find("libnccl.so.2 is not here") == std::string::npos, world_.alone()) << device.warning;
+  const std::string message = error_of("auto", "nccl");
+  expect_error(message, "libnccl.so.2 is not here");
+}
+
 TEST_F(ChooseDevice, WhereTheLastRankHasNoGpu_IsTheHostEverywhere) {
   if (world_.rank() + 1 == world_.size()) {
     fake_.devices_fail = "no GPU is visible here";

@@ -18,6 +18,7 @@ struct FakeCuda {
   std::vector<CudaDevice> devices;
   std::string devices_fail;        ///< not empty: devices() throws this
   bool backend_fails = false;      ///< make_backend throws
+  bool nccl_fails = false;         ///< make_nccl_communicator throws
   int ordinal = -1;                ///< of the last backend
   std::int64_t memory_limit = -1;  ///< of the last backend
   std::atomic<int> probes{0}, backends{0}, communicators{0}, reductions{0};
@@ -29,7 +30,7 @@ struct FakeCuda {
   void reset() {
     devices.clear();
     devices_fail.clear();
-    backend_fails = false;
+    backend_fails = nccl_fails = false;
     ordinal = -1;
     memory_limit = -1;
     probes = backends = communicators = reductions = 0;
@@ -88,6 +89,7 @@ inline const CudaModule& fake_module() {
       },
       [](Backend& backend) { return make_host_ops(backend); },
       [](Communicator& ranks, Backend&, std::chrono::milliseconds) -> std::unique_ptr<Communicator> {
+        if (FakeCuda::get().nccl_fails) throw Error(ExitCode::device, "libnccl.so.2 is not here");
         ++FakeCuda::get().communicators;
         return std::make_unique<CountingCommunicator>(ranks);
       }};
