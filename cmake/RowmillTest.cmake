@@ -5,6 +5,23 @@ set(ROWMILL_MPI_ENV
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
   OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2)
+# What all test programs share, compiled once: the headers of GoogleTest, and the main of tests with ranks.
+function(rowmill_test_parts)
+  # a program, so that it is compiled with the options of programs
+  add_executable(rowmill_test_headers ${CMAKE_SOURCE_DIR}/tests/precompiled.cpp)
+  target_precompile_headers(rowmill_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  rowmill_test_options(rowmill_test_headers rowmill_core)
+  add_library(rowmill_mpi_main OBJECT ${CMAKE_SOURCE_DIR}/tests/mpi_main.cpp)
+  rowmill_test_options(rowmill_mpi_main MPI::MPI_C)
+endfunction()
+
+# Tests need not be fast, but soon built.
+function(rowmill_test_options name)
+  target_link_libraries(${name} PRIVATE rowmill_options ${ARGN} GTest::gtest GTest::gmock)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_definitions(${name} PRIVATE ROWMILL_BIN_DIR="${CMAKE_BINARY_DIR}/bin" ROWMILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+endfunction()
+
 function(rowmill_test name)
   cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LINK;RANKS;LABELS" ${ARGN})
   if(NOT A_TIMEOUT)
@@ -14,16 +31,14 @@ function(rowmill_test name)
   list(APPEND A_LABELS ${_room})
   list(REMOVE_DUPLICATES A_LABELS)
   add_executable(${name} ${A_SOURCES})
-  target_link_libraries(${name} PRIVATE rowmill_options ${A_LINK} GTest::gtest GTest::gmock)
-  # tests need not be fast, but soon built
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  target_compile_definitions(${name} PRIVATE ROWMILL_BIN_DIR="${CMAKE_BINARY_DIR}/bin" ROWMILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  rowmill_test_options(${name} ${A_LINK})
+  target_precompile_headers(${name} REUSE_FROM rowmill_test_headers)
   if(ROWMILL_SANITIZE)
     target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/sanitizer_support.cpp)
     target_link_options(${name} PRIVATE -rdynamic)
   endif()
   if(A_RANKS)
-    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/mpi_main.cpp)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:rowmill_mpi_main>)
     target_link_libraries(${name} PRIVATE MPI::MPI_C)
     foreach(n ${A_RANKS})
       add_test(NAME ${name}.${n}ranks COMMAND ${MPIEXEC_EXECUTABLE} -q --oversubscribe -n ${n} $<TARGET_FILE:${name}>)

@@ -1,0 +1,2 @@
+// The program whose headers are compiled once for all tests.
+int main() {}
