@@ -30,6 +30,11 @@ struct Conversion {
 // launch bounds say "one block at least": without it ptxas keeps to fewer registers than there are, and spills
 constexpr int lanes = 32, convert_lines = 8, convert_rows = 64;
 
+/// Stored elements that a thread loads at once: 16 bytes; of single bytes 8, since the factors of 16 columns do not fit
+/// in registers.
+template <int kBytes>
+constexpr int values_at_once = kBytes == 1 ? 8 : 16 / kBytes;
+
 /// kCount factors side by side, stored at once.
 template <typename Stored, int kCount>
 struct alignas(sizeof(Stored) * kCount < 16 ? sizeof(Stored) * kCount : 16) Pack {
@@ -59,9 +64,15 @@ __device__ void load_values(const StoredRows& rows, const Conversion& c, std::in
                             double (&values)[kCount]) {
   const bool inside = row < c.rows;
   if (inside && c.wide && column + kCount <= rows.columns) {
-    const uint4 all =
-        *reinterpret_cast<const uint4*>(rows.data + ((c.first_row + row) * rows.stride + column) * kBytes);
-    const std::uint32_t words[4] = {all.x, all.y, all.z, all.w};
+    const std::uint8_t* const from = rows.data + ((c.first_row + row) * rows.stride + column) * kBytes;
+    std::uint32_t words[4] = {};
+    if constexpr (kBytes * kCount == 16) {
+      const uint4 all = *reinterpret_cast<const uint4*>(from);
+      words[0] = all.x, words[1] = all.y, words[2] = all.z, words[3] = all.w;
+    } else {
+      const uint2 all = *reinterpret_cast<const uint2*>(from);
+      words[0] = all.x, words[1] = all.y;
+    }
 #pragma unroll
     for (int v = 0; v < kCount; ++v) {
       constexpr int each = kBytes < 4 ? 4 / kBytes : 1;
@@ -86,12 +97,12 @@ __device__ void load_values(const StoredRows& rows, const Conversion& c, std::in
   }
 }
 
-/// Row-major factors of one precision. A thread makes 16 bytes of stored elements of a row into factors, and goes down
+/// Row-major factors of one precision. A thread makes a few stored elements of a row into factors, and goes down
 /// its tile's rows with the greatest magnitudes in registers.
 template <int kBytes, Precision kPrecision>
 __global__ void __launch_bounds__(lanes* convert_lines, 1) convert_to_rows(const StoredRows rows, const Conversion c) {
   using Stored = typename StoredFactor<kPrecision>::type;
-  constexpr int count = 16 / kBytes;
+  constexpr int count = values_at_once<kBytes>;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * lanes + threadIdx.x) * count;
   if (column >= c.shape.leading) return;
   const bool whole = column + count <= c.shape.leading;
@@ -364,7 +375,8 @@ class CudaKernels final : public ProductKernels {
 
   template <int kBytes, Precision kPrecision>
   void launch(const StoredRows& rows, const Conversion& c) {
-    const dim3 blocks = grid(parts_of(c.all_rows, convert_rows), parts_of(c.shape.leading, lanes * (16 / kBytes)));
+    const dim3 blocks =
+        grid(parts_of(c.all_rows, convert_rows), parts_of(c.shape.leading, lanes * values_at_once<kBytes>));
     convert_to_rows<kBytes, kPrecision><<<blocks, dim3(lanes, convert_lines), 0, stream_>>>(rows, c);
     check(cudaGetLastError(), "conversion");
   }

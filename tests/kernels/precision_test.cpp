@@ -130,6 +130,32 @@ TEST(RoundingBound, IsZeroWhereStoredValuesAreExact) {
   }
 }
 
+/// Squares of values just above 1, where a unit of roundoff is largest.
+TEST(RoundingBound, IsReachedByTheWorstFactors) {
+  const auto worst_square = [](double (*round)(double), double step) {
+    double worst = 0;
+    for (int i = 0; i < 4096; ++i) {
+      const double w = 1 + i * step, factor = round(w);
+      worst = std::max(worst, std::abs(factor * factor - w * w) / (w * w));
+    }
+    return worst;
+  };
+  const auto split = [](double w) {
+    const TwoBf16 parts = split_bf16(w);
+    return parts.high + parts.low;
+  };
+  const auto expect_close = [](double worst, Precision precision) {
+    const double bound = rounding_bound(precision, model_of(DType::f64));
+    EXPECT_LE(worst, bound) << name_of(precision);
+    EXPECT_GT(worst, 0.97 * bound) << name_of(precision);
+  };
+  expect_close(worst_square(rounded_to_float, 0x1p-30), Precision::fp32);
+  expect_close(worst_square(rounded_to_tf32, 0x1p-20), Precision::tf32);
+  expect_close(worst_square(rounded_to_half, 0x1p-20), Precision::fp16);
+  expect_close(worst_square(rounded_to_bf16, 0x1p-18), Precision::bf16);
+  expect_close(worst_square(split, 0x1p-20), Precision::bf16x3);
+}
+
 TEST(ProductBound, OfHosts_IsWhatItWas) {
   EXPECT_EQ(product_bound({Precision::fp32, slab_rows}, model_of(DType::f32, false, 0), 5000), fp32_product_bound);
   EXPECT_EQ(product_bound({Precision::fp64, slab_rows}, model_of(DType::f32, false, 0), 5000), 5003 * 0x1p-53);
