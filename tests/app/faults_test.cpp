@@ -22,15 +22,23 @@ using test::Matrix;
 using test::Outcome;
 using test::rowmill;
 
+/// Of a process that ends meanwhile nothing can be read.
+std::string text_of(const std::filesystem::path& path) {
+  try {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  } catch (const std::ios_base::failure&) {
+    return {};
+  }
+}
+
 /// Ranks of this test's run, by the unique word in their command lines; sorted by rank.
 std::vector<std::pair<int, pid_t>> ranks_of(const std::string& word) {
   std::vector<std::pair<int, pid_t>> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream command(entry.path() / "cmdline"), environment(entry.path() / "environ");
-    const std::string words(std::istreambuf_iterator<char>(command), {}),
-        variables(std::istreambuf_iterator<char>(environment), {});
+    const std::string words = text_of(entry.path() / "cmdline"), variables = text_of(entry.path() / "environ");
     if (words.find(word) == std::string::npos || words.rfind(test::program(), 0) != 0) continue;
     const std::size_t at = variables.find("OMPI_COMM_WORLD_RANK=");
     if (at != std::string::npos) found.emplace_back(std::atoi(variables.c_str() + at + 21), std::atoi(name.c_str()));
