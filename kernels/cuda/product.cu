@@ -97,8 +97,9 @@ __device__ void load_values(const StoredRows& rows, const Conversion& c, std::in
   }
 }
 
-/// Row-major factors of one precision. A thread makes a few stored elements of a row into factors, and goes down
-/// its tile's rows with the greatest magnitudes in registers.
+/// Row-major factors of one precision. One block a multiprocessor is enough, so that no register is spilled for more. A
+/// thread makes a few stored elements of a row into factors, and goes down its tile's rows with the greatest magnitudes
+/// in registers.
 template <int kBytes, Precision kPrecision>
 __global__ void __launch_bounds__(lanes* convert_lines, 1) convert_to_rows(const StoredRows rows, const Conversion c) {
   using Stored = typename StoredFactor<kPrecision>::type;
