@@ -30,10 +30,12 @@ class CudaOps final : public Ops {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties");
     device_name_ = properties.name;
+    compute_capability_ = 10 * properties.major + properties.minor;
   }
 
   Backend& backend() override { return backend_; }
   std::string device_name() const override { return device_name_; }
+  int compute_capability() const override { return compute_capability_; }
   bool offers(Precision precision, ElementType type) const override { return CudaProduct::offers(precision, type); }
 
   void prepare(const BlockShape& shape, Queue queue) override {
@@ -129,7 +131,7 @@ class CudaOps final : public Ops {
   }
 
   Backend& backend_;
-  int device_ = 0;
+  int device_ = 0, compute_capability_ = 0;
   std::string device_name_;
   std::mutex mutex_;  ///< of the map, not of what it holds
   std::map<int, std::unique_ptr<Workspace>> workspaces_;

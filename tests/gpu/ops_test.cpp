@@ -54,6 +54,7 @@ class DeviceOps : public test::OnTestDevice {
 
 TEST_F(DeviceOps, DeviceHasAName) {
   EXPECT_GT(ops().device_name().size(), 3u);
+  EXPECT_EQ(ops().compute_capability() > 0, backend().name() == "cuda");
   EXPECT_EQ(&ops().backend(), &backend());
 }
 
