@@ -1,6 +1,7 @@
-# rowmill_test(NAME SOURCES files LINK targets [RANKS 1 2 3] [LABELS labels] [TIMEOUT s])
+# rowmill_test(NAME SOURCES files LINK targets [RANKS 1 2 3 | SHARDS n] [LABELS labels] [TIMEOUT s])
 # Without RANKS the program runs alone under ctest. With RANKS it links the MPI test main (tests/mpi_main.cpp) and is
-# run once for each number of ranks under mpirun. The name of the folder is a label besides.
+# run once for each number of ranks under mpirun. With SHARDS its tests are dealt among so many runs, for programs that
+# mostly wait. The name of the folder is a label besides.
 set(ROWMILL_MPI_ENV
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
@@ -23,7 +24,7 @@ function(rowmill_test_options name)
 endfunction()
 
 function(rowmill_test name)
-  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LINK;RANKS;LABELS" ${ARGN})
+  cmake_parse_arguments(A "" "TIMEOUT;SHARDS" "SOURCES;LINK;RANKS;LABELS" ${ARGN})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
@@ -44,6 +45,14 @@ function(rowmill_test name)
       add_test(NAME ${name}.${n}ranks COMMAND ${MPIEXEC_EXECUTABLE} -q --oversubscribe -n ${n} $<TARGET_FILE:${name}>)
       set_tests_properties(${name}.${n}ranks PROPERTIES ENVIRONMENT "${ROWMILL_MPI_ENV}" TIMEOUT ${A_TIMEOUT} LABELS "mpi;${A_LABELS}"
         PROCESSORS 2 SKIP_RETURN_CODE 77)
+    endforeach()
+  elseif(A_SHARDS)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    math(EXPR _last "${A_SHARDS} - 1")
+    foreach(i RANGE ${_last})
+      add_test(NAME ${name}.${i} COMMAND ${name})
+      set_tests_properties(${name}.${i} PROPERTIES ENVIRONMENT "${ROWMILL_MPI_ENV};GTEST_TOTAL_SHARDS=${A_SHARDS};GTEST_SHARD_INDEX=${i}"
+        TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
     endforeach()
   else()
     target_link_libraries(${name} PRIVATE GTest::gtest_main)

@@ -1,6 +1,7 @@
 #pragma once
 // What tests of misbehaving ranks look at: the lines that were said, and processes that were left behind.
 #include <dirent.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -12,23 +13,26 @@
 
 namespace rowmill::testing {
 
-/// Empty for what is no process, or is one no more: reading of one that ends meanwhile fails.
-inline std::string command_line(const std::string& process) {
+/// "cmdline" or "environ" of a process. Empty for what is no process, or is one no more: reading of one that ends
+/// meanwhile fails.
+inline std::string text_of(const std::string& process, const char* what) {
   try {
-    std::ifstream file("/proc/" + process + "/cmdline", std::ios::binary);
+    std::ifstream file("/proc/" + process + "/" + what, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   } catch (const std::ios_base::failure&) {
     return {};
   }
 }
 
-/// Processes whose command line holds `mark`, zombies aside.
+/// Processes that this test launched and whose command line holds `mark`, zombies aside.
 inline int processes_with(const std::string& mark) {
+  const std::string mine = "ROWMILL_TEST_RUN=" + std::to_string(::getpid()) + '\0';
   int found = 0;
   DIR* proc = ::opendir("/proc");
   if (proc == nullptr) return 0;
   while (const dirent* entry = ::readdir(proc)) {
-    if (command_line(entry->d_name).find(mark) != std::string::npos) ++found;
+    if (text_of(entry->d_name, "cmdline").find(mark) == std::string::npos) continue;
+    if (text_of(entry->d_name, "environ").find(mine) != std::string::npos) ++found;
   }
   ::closedir(proc);
   return found;

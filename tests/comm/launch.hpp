@@ -65,8 +65,10 @@ inline Launched launch(int ranks, const std::vector<std::string>& launcher_optio
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const TemporaryFile output, errors;
+  const std::string test = std::to_string(::getpid());
   const pid_t child = ::fork();
   if (child == 0) {
+    ::setenv("ROWMILL_TEST_RUN", test.c_str(), 1);  // tells its processes from those of tests beside
     ::dup2(output.descriptor(), STDOUT_FILENO);
     ::dup2(errors.descriptor(), STDERR_FILENO);
     ::execvp(arguments[0], arguments.data());
