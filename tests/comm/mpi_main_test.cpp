@@ -11,8 +11,9 @@ namespace {
 
 class MpiMain : public ::testing::Test {
  protected:
-  static Launched run(const std::string& filter) {
-    ::setenv("ROWMILL_TEST_PATIENCE", "2", 1);
+  /// Ranks wait for each other so many seconds; short where one never comes.
+  static Launched run(const std::string& filter, const char* patience = "30") {
+    ::setenv("ROWMILL_TEST_PATIENCE", patience, 1);
     return launch(3, {}, {ROWMILL_BIN_DIR "/mpi_main_probe", "--gtest_filter=Probe." + filter});
   }
 };
@@ -36,14 +37,14 @@ TEST_F(MpiMain, WhenOneRankFails_SaysWhichAndWhat) {
 }
 
 TEST_F(MpiMain, WhenOneRankThrowsWhileOthersWait_EndsAndSaysWhat) {
-  const Launched launched = run("ThrowsWhileOthersWait");
+  const Launched launched = run("ThrowsWhileOthersWait", "2");
   EXPECT_TRUE(launched.ended);
   EXPECT_EQ(launched.code, 1);
   EXPECT_NE(launched.errors.find("thrown by rank one"), std::string::npos) << launched.errors;
 }
 
 TEST_F(MpiMain, WhenOneRankDies_Ends) {
-  const Launched launched = run("DiesWhileOthersWait");
+  const Launched launched = run("DiesWhileOthersWait", "2");
   EXPECT_TRUE(launched.ended);
   EXPECT_NE(launched.code, 0);
 }
