@@ -5,7 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "core/error.hpp"
+#include "core/cuda_check.hpp"
 #include "kernels/cuda/kernels.hpp"
 #include "kernels/cuda/warm_up.hpp"
 #include "kernels/cuda/workspace.hpp"
@@ -16,19 +16,15 @@ namespace {
 
 using cuda::Workspace;
 
-void check(cudaError_t error, const char* call) {
-  if (error != cudaSuccess) throw Error(ExitCode::device, std::string(call) + ": " + cudaGetErrorString(error));
-}
-
 /// Queues each operation's kernels. Thread safe as long as each queue is used by one thread at a time.
 class CudaOps final : public Ops {
  public:
   explicit CudaOps(Backend& backend) : backend_(backend) {
     // a queue knows its device, whatever device is current in this thread
     auto* const stream = static_cast<cudaStream_t>(backend.native(backend.make_queue()));
-    check(cudaStreamGetDevice(stream, &device_), "cudaStreamGetDevice");
+    check_cuda(cudaStreamGetDevice(stream, &device_), "cudaStreamGetDevice");
     cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties");
+    check_cuda(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties");
     device_name_ = properties.name;
     compute_capability_ = 10 * properties.major + properties.minor;
   }
@@ -112,7 +108,7 @@ class CudaOps final : public Ops {
  private:
   /// The queue's stream, with its device made the calling thread's current one: kernels go nowhere else.
   cudaStream_t stream_of(Queue queue) const {
-    check(cudaSetDevice(device_), "cudaSetDevice");
+    check_cuda(cudaSetDevice(device_), "cudaSetDevice");
     return static_cast<cudaStream_t>(backend_.native(queue));
   }
 
