@@ -60,10 +60,14 @@ RowRange BlockGrid::range(std::int64_t id) const {
   return {first, end - first};
 }
 
+std::int64_t contiguous_count(const BlockGrid& grid, int rank, int ranks) {
+  return grid.count() / ranks + (rank < grid.count() % ranks ? 1 : 0);
+}
+
 Shard contiguous_shard(const BlockGrid& grid, int rank, int ranks) {
   const std::int64_t each = grid.count() / ranks, more = grid.count() % ranks;
   const std::int64_t first = grid.first_id() + each * rank + std::min<std::int64_t>(rank, more);
-  Shard shard(static_cast<std::size_t>(each + (rank < more ? 1 : 0)));
+  Shard shard(static_cast<std::size_t>(contiguous_count(grid, rank, ranks)));
   for (std::size_t i = 0; i < shard.size(); ++i) shard[i] = first + static_cast<std::int64_t>(i);
   return shard;
 }

@@ -77,8 +77,6 @@ class Run {
     const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
-    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
-
     job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
@@ -87,6 +85,7 @@ class Run {
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
     report_.memory = plan_for_device(layout, slot_bytes);
+    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
@@ -110,7 +109,7 @@ class Run {
   MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {
     const MemoryWish wish{options_.memory,   world_.local_size(), options_.threads,
                           options_.prefetch, options_.io_threads, source_->info().reader_bytes};
-    const auto blocks = static_cast<std::int64_t>(shard_.size());
+    const std::int64_t blocks = contiguous_count(grid_, ranks_.rank(), ranks_.size());
     const Backend& backend = *device_.backend;
     if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
     // a queue's libraries have 32 MiB of workspace, and some kernels a little scratch
@@ -164,6 +163,7 @@ class Run {
     lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
     if (failed) throw PeerFailed();
     if (stopped) throw Error(ExitCode::failed, "stopped on request");
+    source_->check_unchanged();
     report_.pipeline = pipeline.stats();
   }
 
