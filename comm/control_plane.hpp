@@ -27,9 +27,13 @@ class ControlPlane {
   ControlPlane& operator=(const ControlPlane&) = delete;
   ~ControlPlane();
 
+  /// Has SIGTERM come? From any thread.
+  static bool termination_asked();
+
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
   void set_timeout(std::chrono::milliseconds timeout);
+  std::chrono::milliseconds timeout() const { return timeout_; }
 
   /// What this rank is doing, for its heartbeats.
   void set_heartbeat(const Heartbeat& heartbeat) { heartbeat_ = heartbeat; }
@@ -76,7 +80,9 @@ class ControlPlane {
   void check_termination();
   void say_for_all(const std::string& text);
   [[noreturn]] void say_and_abort(const std::string& text, ExitCode code = ExitCode::device);
-  void check_lingering();
+  void check_lingering(Clock::time_point since);
+  void watch_for_termination();
+  [[noreturn]] void end_quietly();
 
   ControlMessage& mine() { return states_[static_cast<std::size_t>(rank())]; }
   const ControlMessage& mine() const { return states_[static_cast<std::size_t>(rank())]; }
