@@ -1,7 +1,7 @@
 #pragma once
-// Undoes the filters of storage chunks, by the steps that stand in a data set's creation list. Nothing of HDF5 is needed
-// or called. The bytes are a stranger's: nothing is allocated by a size that they name, and nothing they hold leads
-// outside the buffers.
+// Undoes the filters of storage chunks, by the steps that stand in a data set's creation list. Nothing of HDF5 is
+// needed or called. The bytes are a stranger's: nothing is allocated by a size that they name, and nothing they hold
+// leads outside the buffers.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +29,8 @@ std::string name_of_filter(std::uint32_t id);
 /// Empty if FilterChain undoes this step; else why it does not: "filter 5 (n-bit) is not decoded here".
 std::string why_not_decoded(const FilterStep& step);
 
-/// What is wrong with the bytes of a storage chunk: "filter 1 (gzip): they are damaged or truncated". Which storage chunk
-/// it is, the caller knows.
+/// What is wrong with the bytes of a storage chunk: "filter 1 (gzip): they are damaged or truncated". Which storage
+/// chunk it is, the caller knows.
 class FilterError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
