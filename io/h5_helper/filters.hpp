@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "io/filters/filters.hpp"
 #include "io/h5_helper/h5.hpp"
 
 namespace rowmill::h5 {
