@@ -9,10 +9,13 @@
 #include "core/error.hpp"
 #include "io/chunk_source.hpp"
 #include "io/contiguous_source.hpp"
+#include "io/decoded_source.hpp"
 #include "io/file_format.hpp"
+#include "io/fill_value.hpp"
 #include "io/h5_input.hpp"
 #include "io/helper_source.hpp"
 #include "io/npy_source.hpp"
+#include "io/stored_chunks.hpp"
 
 namespace rowmill {
 
@@ -79,18 +82,22 @@ std::vector<std::byte> plan_input(const InputRequest& request) {
 std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request) {
   const InputPlan input = deserialise_plan(plan);
   if (input.rows() == 0) return std::make_unique<FillSource>(input);
+  const HelperLimits limits{request.memory_limit, request.time_limit};
   switch (input.way) {
     case Way::fill:
       return std::make_unique<FillSource>(input);
     case Way::contiguous:
       return std::make_unique<ContiguousSource>(input);
     case Way::chunks:
-      return std::make_unique<ChunkSource>(input);
+      if (is_read_in_place(input)) return std::make_unique<ChunkSource>(input);
+      return std::make_unique<DecodedSource>(input, chunks_at_addresses(input), request.memory_limit);
+    case Way::fetched:
+      return std::make_unique<DecodedSource>(input, chunks_by_helper(input, helper_of(request), limits),
+                                             request.memory_limit);
     case Way::helper:
       break;
   }
-  return std::make_unique<HelperSource>(input, helper_of(request),
-                                        HelperLimits{request.memory_limit, request.time_limit});
+  return std::make_unique<HelperSource>(input, helper_of(request), limits);
 }
 
 FileListing list_input(const InputRequest& request) {

@@ -10,8 +10,9 @@ namespace rowmill::h5 {
 
 struct Filter {
   H5Z_filter_t id = 0;
-  std::string text;  ///< "gzip 4", "blosc"
-  bool available = false;
+  std::string text;        ///< "gzip 4", "blosc"
+  bool available = false;  ///< to HDF5
+  FilterStep step;         ///< for decoding it here
 };
 
 std::vector<Filter> filters_of(hid_t creation);

@@ -79,6 +79,8 @@ class Run {
     const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
+    prepare_source();
+
     job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
@@ -98,6 +100,13 @@ class Run {
     const BlockShape shape{info.type, std::min(report_.block_rows, rows.count), info.columns, job_options_.precision,
                            job_options_.chain_rows};
     on_device({Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
+  }
+
+  void prepare_source() {
+    const int ranks_here = world_.local_size(), processors = processors_of_rank(ranks_here);
+    const RowRange rows = contiguous_rows(grid_, ranks_.rank(), ranks_.size());
+    // half of the memory stays for blocks and sums
+    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors});
   }
 
   void take_device() {
@@ -126,8 +135,14 @@ class Run {
   }
 
   MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {
-    const MemoryWish wish{options_.memory,   world_.local_size(), options_.threads,
-                          options_.prefetch, options_.io_threads, source_->info().reader_bytes};
+    const MemoryWish wish{options_.memory,
+                          world_.local_size(),
+                          options_.threads,
+                          options_.prefetch,
+                          options_.io_threads,
+                          source_->info().reader_bytes,
+                          source_->info().shared_bytes,
+                          source_->info().read_elsewhere};
     const std::int64_t blocks = contiguous_count(grid_, ranks_.rank(), ranks_.size());
     const Backend& backend = *device_.backend;
     if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
@@ -160,7 +175,7 @@ class Run {
         sources_, grid_, shard_, *device_.backend,
         PipelineOptions{.slots = report_.memory.slots,
                         .io_threads = report_.memory.io_threads,
-                        .consumers_read = report_.memory.reader_bytes == 0,
+                        .consumers_read = report_.memory.lanes_read,
                         .cores = std::max(1, usable_processors() / world_.local_size())});
   }
 
