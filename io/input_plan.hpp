@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/conventions.hpp"
 #include "io/h5_helper/protocol.hpp"
 #include "io/source.hpp"
 
@@ -16,7 +17,10 @@ enum class Way : std::uint8_t {
   contiguous,  ///< pread from `offset` on
   chunks,      ///< pread of storage chunks at their addresses; others hold the fill value
   fill,        ///< nothing is stored: all elements are the fill value
-  helper       ///< H5Dread in the helper
+  helper,      ///< H5Dread in the helper
+  csr,         ///< sparse, by rows: parts are index pointers, indices and values, one column each
+  csc,         ///< sparse, by columns: parts likewise
+  columns      ///< side by side: the columns of part i lie at its `places`
 };
 
 struct InputPlan {
@@ -33,6 +37,11 @@ struct InputPlan {
   std::vector<h5::ChunkEntry> chunk_table;  ///< ascending by grid index
   std::vector<std::string> warnings;
   bool has_planted = false;
+  std::string format_reason;              ///< how the format is known
+  Conventions conventions;                ///< applied to what is read
+  std::vector<std::string> column_names;  ///< empty, or one a column
+  std::vector<InputPlan> parts;           ///< what csr, csc and columns are made of
+  std::vector<std::int64_t> places;       ///< of a part: which columns of the whole its own are
   std::int64_t file_bytes = 0, modified_ns = 0;
 
   std::int64_t rows() const { return shape[static_cast<std::size_t>(row_axis)]; }
