@@ -23,11 +23,16 @@ herr_t guard_link(const char*, const char*, const char* file, const char*, unsig
   return -1;
 }
 
-Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
+Id open_guarded(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
   // an error here is told by the guard or by HDF5's own words
   const hid_t id = H5Oopen(file, path.c_str(), access);
   if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
   Id object(id, H5Oclose, "it cannot be opened");
+  return object;
+}
+
+Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
+  Id object = open_guarded(file, path, access, guard);
   switch (H5Iget_type(object)) {
     case H5I_DATASET:
       return object;
@@ -50,6 +55,13 @@ Id open_file(const std::string& path) {
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access list");
   must(H5Pset_fapl_sec2(access), "file driver");
   return Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "HDF5 cannot open the file");
+}
+
+Id open_any(hid_t file, const std::string& path) {
+  LinkGuard guard;
+  const Id access(H5Pcreate(H5P_LINK_ACCESS), H5Pclose, "access list");
+  must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
+  return open_guarded(file, path, access, guard);
 }
 
 OpenedDataset::OpenedDataset(hid_t file, const std::string& path, ChunkCache cache) {

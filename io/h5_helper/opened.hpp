@@ -13,6 +13,9 @@ namespace rowmill::h5 {
 /// Opens a file read-only, without locks. Throws Refusal.
 Id open_file(const std::string& path);
 
+/// Opens a group or a data set. External links are followed within the file's folder. Throws Refusal.
+Id open_any(hid_t file, const std::string& path);
+
 /// Room for storage chunks that H5Dread keeps decompressed between calls.
 struct ChunkCache {
   std::int64_t bytes = 0, slots = 521;

@@ -146,19 +146,6 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
     warnings.push_back("parts that no virtual source is mapped to hold the fill value");
 }
 
-/// Attributes that say, by a convention of netCDF or MATLAB, that the numbers mean something else than they are.
-std::string unapplied_conventions(const OpenedDataset& dataset) {
-  std::string names;
-  for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "valid_range", "valid_min",
-                           "valid_max", "_Unsigned", "MATLAB_empty", "MATLAB_class"}) {
-    if (H5Aexists(dataset.id(), name) <= 0) continue;
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  H5Eclear2(H5E_DEFAULT);
-  return names;
-}
-
 /// What `rowmill generate` writes beside its data.
 bool has_planted(hid_t file) {
   const bool there = H5Lexists(file, "planted", H5P_DEFAULT) > 0 && H5Lexists(file, "planted/mean", H5P_DEFAULT) > 0;
@@ -228,7 +215,6 @@ PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis) {
   json["storage"] = storage_text(dataset);
   json["fill"] = fill_text(dataset);
   json["planted"] = has_planted(file);
-  json["conventions"] = unapplied_conventions(dataset);
   json["warnings"] = nlohmann::json::array();
   if (dataset.layout() == H5D_CHUNKED) json["chunk"] = chunk_shape(dataset);
   choose_way(file, dataset, axis, answer);
