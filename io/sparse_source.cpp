@@ -1,6 +1,7 @@
 #include "io/sparse_source.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -65,9 +66,17 @@ std::vector<std::int64_t> read_pointers(Source& source, std::int64_t entries, co
   return pointers;
 }
 
+/// Rows that a storage chunk of values holds on average: blocks of fewer rows would decode each chunk several times.
 SourceInfo sparse_info(const InputPlan& plan) {
   SourceInfo info = info_of(plan);
   info.storage_chunk_rows = 1;
+  const InputPlan& values = plan.parts[2];
+  if (plan.way == Way::csr && !values.chunk.empty() && values.rows() > 0) {
+    const double share = static_cast<double>(values.chunk[0]) / static_cast<double>(values.rows());
+    const double rows = std::ceil(share * static_cast<double>(plan.rows()));
+    info.storage_chunk_rows = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(rows, 1e15)), 1,
+                                                       std::max<std::int64_t>(1, plan.rows()));
+  }
   return info;
 }
 

@@ -42,7 +42,9 @@ std::vector<Block> blocks_of(hid_t group) {
   const std::string kind = text_attribute(group, "pandas_type").value_or("");
   if (kind == "series") return {look_at(group, "values", "")};
   if (kind == "frame_table" || kind == "appendable_frame" || kind == "series_table") {
-    throw Refusal("it is a pandas table: write it with format=\"fixed\", or its numbers as an array");
+    throw Refusal(
+        "it is a pandas table: name one of its blocks, as in …/table/values_block_0, or write it with "
+        "format=\"fixed\"");
   }
   if (kind != "frame")
     throw Refusal("it is a pandas " + kind + ", which is not read here: write its numbers as an array");

@@ -148,6 +148,7 @@ class Server {
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
       throw WrongUsage("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
     }
+    if (dataset_->is_member() && axis_ != 0) throw WrongUsage("rows of a table are its axis 0");
     if (plan) return plan_dataset(path, format);
     if (const std::string why = why_not(*dataset_); !why.empty()) throw Refusal(why);
     return {{{"shape", dataset_->shape()}}, {}};

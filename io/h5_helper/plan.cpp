@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/h5_helper/filters.hpp"
+#include "io/h5_helper/table.hpp"
 
 namespace rowmill::h5 {
 
@@ -20,8 +21,9 @@ bool product(const std::vector<hsize_t>& factors, std::uint64_t& result) {
 }
 
 std::vector<hsize_t> chunk_shape(const OpenedDataset& dataset) {
-  std::vector<hsize_t> chunk(dataset.shape().size());
-  must(H5Pget_chunk(dataset.creation(), static_cast<int>(chunk.size()), chunk.data()), "storage chunks");
+  std::vector<hsize_t> chunk = dataset.shape();
+  const int axes = dataset.is_member() ? 1 : static_cast<int>(chunk.size());
+  must(H5Pget_chunk(dataset.creation(), axes, chunk.data()), "storage chunks");
   for (const hsize_t extent : chunk) {
     if (extent == 0) throw Refusal("its storage chunks are empty: the file is damaged");
   }
@@ -68,7 +70,7 @@ bool list_chunks(const OpenedDataset& dataset, const std::vector<hsize_t>& chunk
 std::string fill_text(const OpenedDataset& dataset) {
   const std::size_t bytes = size_of(dataset.element().type);
   std::vector<unsigned char> value(std::max<std::size_t>(bytes, H5Tget_size(dataset.datatype())));
-  if (!leaves_buffer(dataset)) {
+  if (!leaves_buffer(dataset) && !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
     const Id type = memory_type(dataset.datatype(), dataset.element());
     must(H5Pget_fill_value(dataset.creation(), type, value.data()), "fill value");
   }
@@ -84,7 +86,7 @@ void choose_way(hid_t file, const OpenedDataset& dataset, int axis, PlanAnswer& 
   auto& json = answer.json;
   const bool direct = dataset.in_this_file() && !dataset.element().convert && axis == 0;
   json["way"] = "helper";
-  if (H5Pget_external_count(dataset.creation()) > 0) return;
+  if (H5Pget_external_count(dataset.creation()) > 0 || dataset.is_member()) return;
   if (dataset.layout() == H5D_CONTIGUOUS) {
     const haddr_t offset = H5Dget_offset(dataset.id());
     H5Eclear2(H5E_DEFAULT);
@@ -183,7 +185,12 @@ std::string storage_text(const OpenedDataset& dataset) {
 }
 
 std::string why_no_rows(const OpenedDataset& dataset) {
-  if (!dataset.element().numeric) return "its type is not numeric: " + dataset.element().text;
+  if (!dataset.element().numeric) {
+    const std::string text = "its type is not numeric: " + dataset.element().text;
+    const bool table = dataset.element().text.starts_with("compound") && dataset.shape().size() == 1;
+    const std::string column = table ? numeric_member(dataset.datatype()) : "";
+    return column.empty() ? text : text + "; its columns can be named, as in :/TABLE/" + column;
+  }
   if (dataset.space_class() == H5S_NULL) return "it is empty (a null data space of " + dataset.element().text + ")";
   if (dataset.shape().empty()) return "it is a scalar (" + dataset.element().text + "), it has no rows";
   return "";

@@ -66,6 +66,7 @@ void apply_view(hid_t file, const OpenedDataset& dataset, const std::string& pat
     json["warnings"].push_back(
         "is read as loom: its cells are rows, its genes columns (axis 1 of the data set is rows)");
   }
+  if (dataset.is_member() && dataset.shape().size() == 1) json["names"] = {path.substr(path.rfind('/') + 1)};
   if (axis == 0) add_names(file, dataset.id(), path, format.name, columns_of(dataset, stored), json);
 }
 

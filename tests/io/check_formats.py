@@ -437,6 +437,26 @@ def check_pandas(mill, random):
     mill.expect_refused("q.h5:/table", "pandas table")
 
 
+def check_tables(mill, random):
+    table = np.zeros(50, [("index", "<i8"), ("w", "S3"), ("values_block_0", "<f8", (3,)), ("n", ">i2"), ("c", "c8")])
+    table["index"], table["n"] = np.arange(50), random.integers(-9, 9, 50)
+    table["values_block_0"] = random.integers(0, 99, (50, 3)) / 4
+    with h5py.File(mill.path("t.h5"), "w") as f:
+        f.create_dataset("g/table", data=table, chunks=(16,), compression="gzip", shuffle=True)
+        f["flat"] = table
+        f.create_dataset("grid", data=table.reshape(10, 5))
+    for name in ("/g/table", "/flat"):
+        mill.expect_matrix(f"t.h5:{name}/values_block_0", table["values_block_0"])
+        mill.expect_matrix(f"t.h5:{name}/values_block_0", table["values_block_0"], "--block-rows", "7")
+        mill.expect_matrix(f"t.h5:{name}/n", table["n"].reshape(-1, 1), names=["n"])
+        mill.expect_refused(f"t.h5:{name}", "can be named, as in :/TABLE/index")
+        mill.expect_refused(f"t.h5:{name}/w", "string")
+        mill.expect_refused(f"t.h5:{name}/c", "complex64")
+        mill.expect_refused(f"t.h5:{name}/none", "no column of that name")
+    mill.expect_refused("t.h5:/flat/values_block_0", "are its axis 0", "--row-axis", "1", code=2)
+    mill.expect_refused("t.h5:/grid/n", "cannot be opened")
+
+
 def main():
     seed = int.from_bytes(os.urandom(4), "little")
     print("seed", seed)
@@ -452,6 +472,7 @@ def main():
         check_matlab(mill)
         check_netcdf(mill)
         check_pandas(mill, random)
+        check_tables(mill, random)
     print(f"{mill.runs} matrices, {len(failures)} failures")
     return 1 if failures else 0
 
