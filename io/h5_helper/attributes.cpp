@@ -118,6 +118,13 @@ std::optional<Id> find_dataset(hid_t location, const std::string& path) {
   return find_kind(location, path, H5I_DATASET);
 }
 
+bool is_self_contained(hid_t dataset) {
+  const Id creation(H5Dget_create_plist(dataset), H5Pclose, "creation list");
+  const bool here = H5Pget_external_count(creation) == 0 && H5Pget_layout(creation) != H5D_VIRTUAL;
+  H5Eclear2(H5E_DEFAULT);
+  return here;
+}
+
 std::vector<std::string> link_names(hid_t group, std::size_t most) {
   Names names{{}, most};
   hsize_t position = 0;

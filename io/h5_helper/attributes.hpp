@@ -23,6 +23,9 @@ std::optional<Id> find_object(hid_t location, const std::string& path);
 std::optional<Id> find_group(hid_t location, const std::string& path);
 std::optional<Id> find_dataset(hid_t location, const std::string& path);
 
+/// False if its values lie in other files. What is read beside a plan (names, shapes) must lie in this one.
+bool is_self_contained(hid_t dataset);
+
 /// Names of a group's own links, at most `most`.
 std::vector<std::string> link_names(hid_t group, std::size_t most);
 

@@ -39,7 +39,7 @@ hsize_t length_of(hid_t dataset) {
 Shape shape_of_dataset(hid_t group) {
   const std::optional<Id> dataset = find_dataset(group, "shape");
   long long extents[2] = {-1, -1};
-  if (!dataset || length_of(*dataset) != 2 ||
+  if (!dataset || !is_self_contained(*dataset) || length_of(*dataset) != 2 ||
       H5Dread(*dataset, H5T_NATIVE_LLONG, H5S_ALL, H5S_ALL, H5P_DEFAULT, extents) < 0 || extents[0] < 0 ||
       extents[1] < 0) {
     H5Eclear2(H5E_DEFAULT);
@@ -103,8 +103,8 @@ std::string anndata_names(hid_t file, const std::string& path) {
   return group ? var + "/" + text_attribute(*group, "_index").value_or("_index") : var;
 }
 
-std::vector<std::string> names_in_order(hid_t location, std::initializer_list<const char*> places) {
-  for (const char* place : places) {
+std::vector<std::string> names_in_order(hid_t location, std::initializer_list<std::string> places) {
+  for (const std::string& place : places) {
     if (std::vector<std::string> names = read_names(location, place); !names.empty()) return names;
   }
   return {};
@@ -114,7 +114,8 @@ std::vector<std::string> names_of_columns(hid_t file, hid_t object, const std::s
                                           const std::string& format) {
   if (format == "anndata") {
     const std::string place = anndata_names(file, path);
-    return place.empty() ? std::vector<std::string>() : read_names(file, place);
+    if (place.empty()) return {};
+    return names_in_order(file, {place, place + "/values"});  // the second of strings that may be missing
   }
   if (format == "10x") return names_in_order(object, {"features/name", "features/id", "gene_names", "genes"});
   if (format == "loom") {

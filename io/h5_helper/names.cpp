@@ -86,7 +86,7 @@ std::vector<std::string> read_strings(hid_t dataset, hid_t string, hid_t memory_
 
 std::vector<std::string> read_names(hid_t location, const std::string& path) {
   const std::optional<Id> dataset = find_dataset(location, path);
-  if (!dataset) return {};
+  if (!dataset || !is_self_contained(*dataset)) return {};
   const std::size_t count = count_of(*dataset);
   if (count == 0) return {};
   const Id type(H5Dget_type(*dataset), H5Tclose, "names");

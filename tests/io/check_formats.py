@@ -218,9 +218,27 @@ def check_damaged(mill):
         for part, length in (("indptr", 2**36 + 1), ("indices", 2**40), ("data", 2**40)):
             group.create_dataset(part, (length,), "i4", chunks=(1024,))
     mill.expect_refused("claims.h5ad", "nothing was ever written")
+    with open(mill.path("names.txt"), "wb") as f:
+        f.write(b"secret" * 3)
+    with h5py.File(mill.path("secret.h5ad"), "w") as f:
+        anndata_group(f, "X", np.eye(3))
+        f.create_group("obs")
+        f.create_dataset("var/_index", (3,), "S6", external=[(mill.path("names.txt"), 0, 18)])
+    mill.expect_matrix("secret.h5ad", np.eye(3), names=[])
     with h5py.File(mill.path("outside.h5ad"), "w") as f:
         f["X"] = h5py.ExternalLink("/tmp/elsewhere.h5", "/X")
     mill.expect_refused("outside.h5ad:/X", "external link")
+
+
+def check_missing(mill):
+    dense = np.array([[0, 1, 0], [2, 0, NAN], [0, 0, 3]])
+    with h5py.File(mill.path("nan.h5ad"), "w") as f:
+        anndata_group(f, "X", dense)
+    mill.expect_matrix("nan.h5ad", dense)
+    for options in ((), ("--columns", "2,1")):
+        done = mill.run("gram", "nan.h5ad", *options)
+        told = done.returncode == 3 and "row 1" in done.stderr and "column 2" in done.stderr
+        check(told, f"a missing value of sparse rows is named: {done.stderr}")
 
 
 def check_duplicates(mill):
@@ -294,6 +312,7 @@ def check_matlab(mill):
         "A": (a, "double", {}),
         "B": (b, "double", {}),
         "L": ((a % 2).astype("u1"), "logical", {"MATLAB_int_decode": np.int32(1)}),
+        "C": (np.array([[(1, 2), (3, 4)]], [("real", "f8"), ("imag", "f8")]), "double", {}),
         "T": (np.array([[72, 105]], "u2"), "char", {"MATLAB_int_decode": np.int32(2)}),
         "E": (np.array([4, 2, 0], "u8"), "double", {"MATLAB_empty": np.uint8(1)}),
         "O": (np.array([[3707764736, 2, 1, 1, 1, 1]], "u4"), "string", {"MATLAB_object_decode": np.int32(3)})})
@@ -322,6 +341,7 @@ def check_matlab(mill):
     mill.expect_matrix("m.mat:/Z", np.zeros((5, 2)))
     mill.expect_refused("m.mat:/E", "empty MATLAB array")
     mill.expect_refused("m.mat:/T", "text")
+    mill.expect_refused("m.mat:/C", "complex128")
     mill.expect_refused("m.mat:/O", "MATLAB object")
     mill.expect_refused("m.mat:/struct", "name a numeric field")
     listing = mill.run("info", "m.mat").stdout
@@ -466,6 +486,7 @@ def main():
         check_anndata(mill, random)
         check_twins(mill, random)
         check_damaged(mill)
+        check_missing(mill)
         check_duplicates(mill)
         check_tenx(mill, random)
         check_loom(mill, random)
