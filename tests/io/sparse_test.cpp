@@ -147,6 +147,38 @@ TEST(Csr, DamagedPointersAndIndices_AreRefusedNamingTheRow) {
   expect_refused(U{1, 3, {0, 1}, {std::uint64_t{1} << 63}, {1}, false, false}, "has a value in column");
 }
 
+/// Whatever the three data sets hold: an input error, or rows that kernels can take.
+TEST(Sparse, OfAnyNumbers_IsAnInputErrorOrWholeRows) {
+  std::mt19937_64 random(fresh_seed());
+  int whole = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Parts<std::int16_t, std::int8_t> parts;
+    parts.by_columns = pick(random, 0, 1) == 1;
+    parts.rows = pick(random, 0, 5);
+    parts.columns = pick(random, 1, 5);
+    const std::int64_t lines = parts.by_columns ? parts.columns : parts.rows, entries = pick(random, 0, 8);
+    const bool wild = pick(random, 0, 3) == 0;
+    std::int64_t at = 0;
+    for (std::int64_t i = 0; i <= lines; ++i) {
+      parts.pointers.push_back(static_cast<std::int16_t>(wild ? pick(random, -3, 9) : at));
+      at = std::min(entries, at + pick(random, 0, 3));
+    }
+    for (std::int64_t k = 0; k < entries; ++k) {
+      parts.indices.push_back(static_cast<std::int16_t>(wild ? random() : pick(random, 0, 4)));
+      parts.values.push_back(static_cast<std::int8_t>(random()));
+    }
+    try {
+      const auto source = parts.open(pick(random, 0, 9) == 0 ? 0 : 1 << 20);
+      const std::int64_t first = pick(random, 0, parts.rows);
+      dense_of<std::int8_t>(*source, {first, parts.rows - first});
+      ++whole;
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), ExitCode::input) << e.what();
+    }
+  }
+  EXPECT_GT(whole, 100);
+}
+
 TEST(Csr, MoreRowsThanAFileOfItsSizeHolds_AreRefusedBeforeMemoryIsTaken) {
   auto plan = small<std::int32_t, float>().plan();
   plan.shape = {std::int64_t{1} << 40, 3};
