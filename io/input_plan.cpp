@@ -125,7 +125,8 @@ bool is_read_in_place(const InputPlan& plan) {
 
 void check_plan(const InputPlan& plan, std::int64_t row_limit) {
   const std::int64_t bytes = checked_bytes(plan, row_limit);
-  if (plan.fill.size() != size_of(plan.type) && plan.format == "hdf5") refuse(plan, "its fill value makes no sense");
+  if (plan.fill.size() != size_of(plan.type) && plan.format != "npy" && plan.parts.empty())
+    refuse(plan, "its fill value makes no sense");
   if (plan.way == Way::contiguous && bytes > 0 &&
       (plan.offset < 0 || bytes > plan.file_bytes || plan.offset > plan.file_bytes - bytes)) {
     refuse(plan, "is truncated or damaged: its values end at byte " + std::to_string(plan.offset) + " + " +
@@ -167,11 +168,21 @@ SourceInfo info_of(const InputPlan& plan) {
     case Way::helper:
       info.way = "H5Dread in the helper";
       break;
+    case Way::csr:
+    case Way::csc:
+    case Way::columns:
+      for (const InputPlan& part : plan.parts) {
+        const std::string way = info_of(part).way;
+        if (info.way.find(way) == std::string::npos) info.way += (info.way.empty() ? "" : ", ") + way;
+      }
+      break;
   }
   info.file_bytes = plan.file_bytes;
   info.modified_ns = plan.modified_ns;
   info.warnings = plan.warnings;
   info.has_planted = plan.has_planted;
+  info.format_reason = plan.format_reason;
+  info.column_names = plan.column_names;
   return info;
 }
 
@@ -191,6 +202,11 @@ std::vector<std::byte> serialise(const InputPlan& plan) {
     if (bytes > 0) std::memcpy(copy.data(), data, bytes);
     return nlohmann::json::binary(std::move(copy));
   };
+  nlohmann::json parts = nlohmann::json::array();
+  for (const InputPlan& part : plan.parts) {
+    const std::vector<std::byte> bytes = serialise(part);
+    parts.push_back(binary(bytes.data(), bytes.size()));
+  }
   // CBOR, since names in a file need not be UTF-8
   const std::vector<std::uint8_t> cbor = nlohmann::json::to_cbor(
       {{"path", plan.path},
@@ -212,6 +228,11 @@ std::vector<std::byte> serialise(const InputPlan& plan) {
        {"table", binary(plan.chunk_table.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry))},
        {"warnings", plan.warnings},
        {"planted", plan.has_planted},
+       {"reason", plan.format_reason},
+       {"conventions", to_plain_json(plan.conventions)},
+       {"names", plan.column_names},
+       {"parts", parts},
+       {"places", plan.places},
        {"file_bytes", plan.file_bytes},
        {"modified_ns", plan.modified_ns}});
   std::vector<std::byte> bytes(cbor.size());
@@ -241,6 +262,16 @@ InputPlan deserialise_plan(const std::vector<std::byte>& bytes) {
   }
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
   plan.has_planted = json.at("planted");
+  plan.format_reason = json.at("reason");
+  plan.conventions = conventions_from(json.at("conventions"));
+  plan.column_names = json.at("names").get<std::vector<std::string>>();
+  plan.places = json.at("places").get<std::vector<std::int64_t>>();
+  for (const auto& part : json.at("parts")) {
+    const auto& inner = part.get_binary();
+    std::vector<std::byte> part_bytes(inner.size());
+    std::memcpy(part_bytes.data(), inner.data(), inner.size());
+    plan.parts.push_back(deserialise_plan(part_bytes));
+  }
   plan.file_bytes = json.at("file_bytes");
   plan.modified_ns = json.at("modified_ns");
   const auto& fill = json.at("fill").get_binary();

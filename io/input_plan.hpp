@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/conventions.hpp"
 #include "io/filters/filters.hpp"
 #include "io/h5_helper/protocol.hpp"
 #include "io/source.hpp"
@@ -18,7 +19,10 @@ enum class Way : std::uint8_t {
   chunks,      ///< pread of storage chunks at their addresses, decoded here; others hold the fill value
   fetched,     ///< the same, but the helper fetches storage chunks, of which there are too many to list
   fill,        ///< nothing is stored: all elements are the fill value
-  helper       ///< H5Dread in the helper
+  helper,      ///< H5Dread in the helper
+  csr,         ///< sparse, by rows: parts are index pointers, indices and values, one column each
+  csc,         ///< sparse, by columns: parts likewise
+  columns      ///< side by side: the columns of part i lie at its `places`
 };
 
 struct InputPlan {
@@ -37,6 +41,11 @@ struct InputPlan {
   bool edges_unfiltered = false;            ///< storage chunks that reach beyond the data set went through none of them
   std::vector<std::string> warnings;
   bool has_planted = false;
+  std::string format_reason;              ///< how the format is known
+  Conventions conventions;                ///< applied to what is read
+  std::vector<std::string> column_names;  ///< empty, or one a column
+  std::vector<InputPlan> parts;           ///< what csr, csc and columns are made of
+  std::vector<std::int64_t> places;       ///< of a part: which columns of the whole its own are
   std::int64_t file_bytes = 0, modified_ns = 0;
 
   std::int64_t rows() const { return shape[static_cast<std::size_t>(row_axis)]; }

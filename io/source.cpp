@@ -8,6 +8,7 @@
 #include "core/pool.hpp"
 #include "io/read_file.hpp"
 #include "io/scratch.hpp"
+#include "io/sparse_columns.hpp"
 
 namespace rowmill {
 
@@ -21,13 +22,6 @@ class SelectedColumns : public Source {
  public:
   SelectedColumns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns)
       : source_(std::move(source)), columns_(std::move(columns)), info_(source_->info()) {
-    for (const std::int64_t column : columns_) {
-      if (column < 0 || column >= info_.columns) {
-        throw Error(ExitCode::usage, info_.name() + ": has no column " + std::to_string(column) +
-                                         ", its columns are 0 to " + std::to_string(info_.columns - 1));
-      }
-    }
-    if (columns_.empty()) throw Error(ExitCode::usage, "no columns are selected");
     width_ = size_of(info_.type);
     const auto inner_columns = static_cast<std::size_t>(info_.columns);
     // a source that asks for room beside its values may deliver a mask
@@ -66,8 +60,7 @@ class SelectedColumns : public Source {
       const RowRange slice{first, end - first};
       const Scratch scratch(scratch_, source_->bytes_for(slice));
       const SourceRows all = source_->read(slice, {scratch.data(), scratch.size()});
-      const auto* dense = std::get_if<DenseRows>(&all.rows);
-      if (dense == nullptr) throw Error(ExitCode::usage, info_.name() + ": columns of sparse rows cannot be selected");
+      const auto* dense = &std::get<DenseRows>(all.rows);
       const std::int64_t done = (first - rows.first) * columns;
       pick(dense->data, dense->stride, slice.count, width_, to.data() + static_cast<std::size_t>(done) * width_);
       if (all.missing) {
@@ -160,6 +153,15 @@ void check_aligned(const SourceSet& sources) {
 }
 
 std::unique_ptr<Source> select_columns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns) {
+  const SourceInfo& info = source->info();
+  for (const std::int64_t column : columns) {
+    if (column < 0 || column >= info.columns) {
+      throw Error(ExitCode::usage, info.name() + ": has no column " + std::to_string(column) +
+                                       ", its columns are 0 to " + std::to_string(info.columns - 1));
+    }
+  }
+  if (columns.empty()) throw Error(ExitCode::usage, "no columns are selected");
+  if (is_sparse(*source)) return select_sparse_columns(std::move(source), std::move(columns));
   return std::make_unique<SelectedColumns>(std::move(source), std::move(columns));
 }
 

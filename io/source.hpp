@@ -16,7 +16,8 @@ namespace rowmill {
 /// What is known of a source before a row is read.
 struct SourceInfo {
   std::string path, dataset;  ///< dataset is empty for .npy
-  std::string format;         ///< "hdf5", "npy"
+  std::string format;         ///< "hdf5", "npy", "netcdf", "matlab", "anndata", "10x", "loom", "pandas"
+  std::string format_reason;  ///< how that is known; empty for .npy and plain HDF5
   std::int64_t rows = 0, columns = 0;
   ElementType type;                 ///< as `read` delivers it
   std::string stored_type;          ///< as people say it: "float32", "int24", "bool"
@@ -93,7 +94,8 @@ struct SourceSet {
 /// Throws Error(input) naming both if the rows differ or y or weights is sparse.
 void check_aligned(const SourceSet& sources);
 
-/// A dense source that delivers only the given columns of another, in that order.
+/// A source that delivers only the given columns of another, in that order; sparse rows where the other does. Throws
+/// Error(usage) for a column that is not there.
 std::unique_ptr<Source> select_columns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns);
 
 }  // namespace rowmill

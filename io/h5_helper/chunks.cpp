@@ -127,8 +127,10 @@ bool fetch_chunk(const OpenedDataset& dataset, const ChunkLayout& layout, ChunkE
 
 }  // namespace
 
-ChunkLayout::ChunkLayout(const OpenedDataset& dataset) : shape_(dataset.shape()), chunk_(shape_.size()) {
-  must(H5Pget_chunk(dataset.creation(), static_cast<int>(chunk_.size()), chunk_.data()), "storage chunks");
+ChunkLayout::ChunkLayout(const OpenedDataset& dataset) : shape_(dataset.shape()), chunk_(shape_) {
+  // a table has one axis, whatever its columns hold
+  const int axes = dataset.is_member() ? 1 : static_cast<int>(chunk_.size());
+  must(H5Pget_chunk(dataset.creation(), axes, chunk_.data()), "storage chunks");
   std::int64_t cells = 1;
   bool overflow = false;
   for (std::size_t axis = 0; axis < chunk_.size(); ++axis) {

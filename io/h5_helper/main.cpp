@@ -19,11 +19,13 @@
 
 #include "io/h5_helper/channel.hpp"
 #include "io/h5_helper/chunks.hpp"
+#include "io/h5_helper/groups.hpp"
 #include "io/h5_helper/listing.hpp"
 #include "io/h5_helper/opened.hpp"
 #include "io/h5_helper/plan.hpp"
 #include "io/h5_helper/protocol.hpp"
 #include "io/h5_helper/read.hpp"
+#include "io/h5_helper/view.hpp"
 
 namespace rowmill::h5 {
 namespace {
@@ -120,29 +122,45 @@ class Server {
     if (slash != std::string::npos && ::chdir(slash == 0 ? "/" : path.substr(0, slash).c_str()) != 0) {
       throw Refusal("its folder cannot be entered");
     }
-    file_ = open_file("./" + (slash == std::string::npos ? path : path.substr(slash + 1)));
+    name_ = slash == std::string::npos ? path : path.substr(slash + 1);
+    file_ = open_file("./" + name_);
   }
 
   PlanAnswer list(const Request& request) {
     open_path(request.tail);
-    return {list_datasets(file_), {}};
+    return {list_datasets(file_, name_, request.json.value("format", "auto")), {}};
   }
 
   PlanAnswer open(const Request& request) {
     const std::size_t zero = request.tail.find('\0');
     if (zero == std::string::npos) throw std::runtime_error("not a request");
     if (file_ < 0) open_path(request.tail.substr(0, zero));  // else it has been listed
+    const std::string path = request.tail.substr(zero + 1);
+    const bool plan = request.json.at("op") == "plan";
+    axis_ = request.json.at("axis").get<int>();
+    const Id object = open_any(file_, path);
+    const Format format = format_of_object(file_, object, name_, request.json.value("format", "hdf5"));
+    if (plan && H5Iget_type(object) == H5I_GROUP) {
+      if (auto group = plan_group(file_, object, path, format, axis_)) return {std::move(*group), {}};
+    }
     const ChunkCache cache{request.json.value("cache", std::int64_t{1} << 20),
                            request.json.value("slots", std::int64_t{521})};
-    dataset_.emplace(file_, request.tail.substr(zero + 1), cache);
-    axis_ = request.json.at("axis").get<int>();
+    dataset_.emplace(file_, path, cache);
     if (dataset_->shape().empty()) return make_plan(file_, *dataset_);  // refuses
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
       throw WrongUsage("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
     }
-    if (request.json.at("op") == "plan") return make_plan(file_, *dataset_);
+    if (dataset_->is_member() && axis_ != 0) throw WrongUsage("rows of a table are its axis 0");
+    if (plan) return plan_dataset(path, format);
     if (const std::string why = why_not(*dataset_); !why.empty()) throw Refusal(why);
     return {{{"shape", dataset_->shape()}}, {}};
+  }
+
+  PlanAnswer plan_dataset(const std::string& path, const Format& format) {
+    if (const std::string why = why_not_in(format, dataset_->id()); !why.empty()) throw Refusal(why);
+    PlanAnswer answer = make_plan(file_, *dataset_);
+    apply_view(file_, *dataset_, path, format, axis_, answer.json);
+    return answer;
   }
 
   PlanAnswer read(const Request& request) {
@@ -161,6 +179,7 @@ class Server {
   }
 
   std::span<std::byte> shared_;
+  std::string name_;  ///< of the file, without its folder
   Id file_;
   std::optional<OpenedDataset> dataset_;
   int axis_ = 0;

@@ -4,6 +4,7 @@
 
 #include "io/h5_helper/chunks.hpp"
 #include "io/h5_helper/filters.hpp"
+#include "io/h5_helper/table.hpp"
 
 namespace rowmill::h5 {
 
@@ -19,7 +20,7 @@ std::string by(const std::vector<hsize_t>& extents) {
 std::string fill_text(const OpenedDataset& dataset) {
   const std::size_t bytes = size_of(dataset.element().type);
   std::vector<unsigned char> value(std::max<std::size_t>(bytes, H5Tget_size(dataset.datatype())));
-  if (!leaves_buffer(dataset)) {
+  if (!leaves_buffer(dataset) && !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
     const Id type = memory_type(dataset.datatype(), dataset.element());
     must(H5Pget_fill_value(dataset.creation(), type, value.data()), "fill value");
   }
@@ -60,7 +61,7 @@ void choose_chunk_way(hid_t file, const OpenedDataset& dataset, PlanAnswer& answ
 void choose_way(hid_t file, const OpenedDataset& dataset, PlanAnswer& answer) {
   auto& json = answer.json;
   json["way"] = "helper";
-  if (H5Pget_external_count(dataset.creation()) > 0) return;
+  if (H5Pget_external_count(dataset.creation()) > 0 || dataset.is_member()) return;
   if (dataset.layout() == H5D_CHUNKED) return choose_chunk_way(file, dataset, answer);
   if (dataset.layout() != H5D_CONTIGUOUS) return;
   const haddr_t offset = H5Dget_offset(dataset.id());
@@ -106,19 +107,6 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
     warnings.push_back("parts that no virtual source is mapped to hold the fill value");
 }
 
-/// Attributes that say, by a convention of netCDF or MATLAB, that the numbers mean something else than they are.
-std::string unapplied_conventions(const OpenedDataset& dataset) {
-  std::string names;
-  for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "valid_range", "valid_min",
-                           "valid_max", "_Unsigned", "MATLAB_empty", "MATLAB_class"}) {
-    if (H5Aexists(dataset.id(), name) <= 0) continue;
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  H5Eclear2(H5E_DEFAULT);
-  return names;
-}
-
 /// What `rowmill generate` writes beside its data.
 bool has_planted(hid_t file) {
   const bool there = H5Lexists(file, "planted", H5P_DEFAULT) > 0 && H5Lexists(file, "planted/mean", H5P_DEFAULT) > 0;
@@ -156,7 +144,12 @@ std::string storage_text(const OpenedDataset& dataset) {
 }
 
 std::string why_no_rows(const OpenedDataset& dataset) {
-  if (!dataset.element().numeric) return "its type is not numeric: " + dataset.element().text;
+  if (!dataset.element().numeric) {
+    const std::string text = "its type is not numeric: " + dataset.element().text;
+    const bool table = dataset.element().text.starts_with("compound") && dataset.shape().size() == 1;
+    const std::string column = table ? numeric_member(dataset.datatype()) : "";
+    return column.empty() ? text : text + "; its columns can be named, as in :/TABLE/" + column;
+  }
   if (dataset.space_class() == H5S_NULL) return "it is empty (a null data space of " + dataset.element().text + ")";
   if (dataset.shape().empty()) return "it is a scalar (" + dataset.element().text + "), it has no rows";
   return "";
@@ -189,7 +182,6 @@ PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset) {
   json["storage"] = storage_text(dataset);
   json["fill"] = fill_text(dataset);
   json["planted"] = has_planted(file);
-  json["conventions"] = unapplied_conventions(dataset);
   json["warnings"] = nlohmann::json::array();
   if (dataset.layout() == H5D_CHUNKED) json["chunk"] = ChunkLayout(dataset).extents();
   choose_way(file, dataset, answer);

@@ -2,12 +2,13 @@
 // What the program and its HDF5 helper say to each other over a socket: a header, a JSON object, a binary tail. Both
 // run on one machine, so numbers lie in its byte order. Blocks travel through memory that both have mapped.
 //
-// Requests: {"op": "list"} with tail "FILE"; {"op": "plan", "axis": a} and {"op": "open", "axis": a, "cache": bytes,
-// "slots": n} with tail "FILE\0DATASET"; {"op": "read", "first": r, "count": n} of the opened data set; {"op":
-// "chunks"} with the grid indices of storage chunks as tail. Answers: {"error": text, "usage": bool} or what the
-// operation gives (h5_plan.hpp reads a plan, with the storage-chunk table as tail; h5_listing.cpp a list; a read gives
-// {"bytes": n, "asked": bytes asked of the file}; "chunks" gives entries as tail, of as many of the storage chunks as
-// there was room for, at least one).
+// Requests: {"op": "list", "format": f} with tail "FILE"; {"op": "plan", "axis": a, "format": f} and {"op": "open",
+// "axis": a, "cache": bytes, "slots": n} with tail "FILE\0DATASET"; {"op": "read", "first": r, "count": n} of the
+// opened data set; {"op": "chunks"} with the grid indices of storage chunks as tail. Answers: {"error": text, "usage":
+// bool} or what the operation gives (plan.hpp makes a plan, with the storage-chunk table as tail; a group that is one
+// matrix gives {"group": "sparse" | "columns", …} and the names of its parts below it, of which plans are asked in
+// turn; listing.cpp a list; a read gives {"bytes": n, "asked": bytes asked of the file}; "chunks" gives entries as
+// tail, of as many of the storage chunks as there was room for, at least one).
 #include <cstdint>
 
 namespace rowmill::h5 {

@@ -93,18 +93,33 @@ json place_json(const Place& place) {
 }
 
 json chosen_json(const SourceInfo& info) {
-  return {{"dataset", info.dataset},   {"format", info.format},
-          {"rows", info.rows},         {"columns", info.columns},
-          {"dtype", info.stored_type}, {"shape", info.shape},
-          {"row_axis", info.row_axis}, {"storage", info.storage},
-          {"way", info.way},           {"storage_chunk_rows", info.storage_chunk_rows},
+  return {{"dataset", info.dataset},
+          {"format", info.format},
+          {"format_reason", info.format_reason},
+          {"rows", info.rows},
+          {"columns", info.columns},
+          {"dtype", info.stored_type},
+          {"shape", info.shape},
+          {"row_axis", info.row_axis},
+          {"storage", info.storage},
+          {"way", info.way},
+          {"storage_chunk_rows", info.storage_chunk_rows},
           {"warnings", info.warnings}};
+}
+
+/// Which axis is rows, where a format counts them from the other end.
+std::string rows_text(const SourceInfo& info) {
+  if (info.row_axis == 0) return "";
+  return "; rows are axis " + std::to_string(info.row_axis) + " of the data set";
 }
 
 std::string chosen_text(const SourceInfo& info) {
   std::string text = "\nwould mill " + (info.dataset.empty() ? info.path : info.dataset) + ": " +
                      std::to_string(info.rows) + " rows × " + std::to_string(info.columns) + " columns, " +
                      info.stored_type + ", " + info.storage + ", read by " + info.way + "\n";
+  if (!info.format_reason.empty()) {
+    text += "as " + info.format + ": " + info.format_reason + rows_text(info) + "\n";
+  }
   for (const std::string& warning : info.warnings) text += "warning: " + warning + "\n";
   return text;
 }
@@ -114,7 +129,11 @@ std::string chosen_text(const SourceInfo& info) {
 std::string describe_input(const CommandLine& line, World& alone) {
   const FileListing listing = list_input(request_of(line.run));
   const Chosen chosen = choose(line.run);
-  json all{{"path", listing.path}, {"format", listing.format}, {"bytes", listing.bytes}, {"notes", listing.notes}};
+  json all{{"path", listing.path},
+           {"format", listing.format},
+           {"format_reason", listing.format_reason},
+           {"bytes", listing.bytes},
+           {"notes", listing.notes}};
   std::vector<std::vector<std::string>> rows;
   for (const DatasetLine& d : listing.datasets) {
     rows.push_back({"  " + d.path, d.type, d.shape, d.numeric ? d.storage : d.why_not});
@@ -125,8 +144,9 @@ std::string describe_input(const CommandLine& line, World& alone) {
                                {"numeric", d.numeric},
                                {"why_not", d.why_not}});
   }
-  std::string text =
-      listing.path + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" + format_table(rows);
+  std::string text = listing.path + ": " + listing.format +
+                     (listing.format_reason.empty() ? "" : " (" + listing.format_reason + ")") + ", " +
+                     format_size(listing.bytes) + "\n" + format_table(rows);
   for (const std::string& note : listing.notes) text += note + "\n";
   if (chosen.code != ExitCode::ok && !split_input(line.run.input).second.empty())
     throw Error(chosen.code, chosen.why_not);

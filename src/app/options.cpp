@@ -71,7 +71,8 @@ void add_general(CLI::App& app, CommandLine& line) {
 void add_input(CLI::App& app, CommandLine& line) {
   RunOptions& run = line.run;
   app.add_option("INPUT", run.input, "FILE or FILE:/DATASET")->required();
-  add(app, "format", run.format, "auto, hdf5 or npy")->check(CLI::IsMember({"auto", "hdf5", "npy"}));
+  add(app, "format", run.format, "auto, hdf5, netcdf, matlab, anndata, 10x, loom, pandas or npy")
+      ->check(CLI::IsMember({"auto", "hdf5", "netcdf", "matlab", "anndata", "10x", "loom", "pandas", "npy"}));
   add(app, "row-axis", run.row_axis, "the axis that is rows; the others are columns")
       ->transform(whole_number_within(0, 31));
 }

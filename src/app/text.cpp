@@ -97,6 +97,13 @@ json numbers(const ResultDataset& dataset) {
   return matrix;
 }
 
+/// The view that was taken of the file, where it is more than the numbers as they are stored.
+std::string format_text(const SourceInfo& source) {
+  if (source.format_reason.empty()) return "";
+  const std::string rows = source.row_axis == 0 ? "" : ", rows are axis " + std::to_string(source.row_axis);
+  return " (" + source.format + rows + ")";
+}
+
 }  // namespace
 
 std::string format_number(double value) {
@@ -134,8 +141,8 @@ std::string format_table(const TableRows& rows) {
 
 std::string result_table(const CommandLine& line, const RunReport& report, const Planted& planted) {
   const SourceInfo& source = report.source;
-  std::string text = line.command + " of " + source.name() + ": " + grouped(report.input.rows) + " rows × " +
-                     grouped(report.input.columns) + " columns, " + source.stored_type + "\n\n";
+  std::string text = line.command + " of " + source.name() + format_text(source) + ": " + grouped(report.input.rows) +
+                     " rows × " + grouped(report.input.columns) + " columns, " + source.stored_type + "\n\n";
   if (line.command == "stats") {
     text += format_table(column_rows(report, planted, {"count", "missing", "mean", "std", "min", "max"}));
     text += left_out(report.input.columns, shown_columns);

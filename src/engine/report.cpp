@@ -129,12 +129,12 @@ std::string command_as_run(const RunOptions& options, const RunReport& report) {
   return as_text(all);
 }
 
-json input_as_json(const RunOptions& options, const SourceInfo& info) {
+json input_as_json(const SourceInfo& info) {
   return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
                            {"dataset", info.dataset},
                            {"format", info.format},
                            {"shape", info.shape},
-                           {"row_axis", options.row_axis},
+                           {"row_axis", info.row_axis},
                            {"dtype", info.stored_type},
                            {"size", info.file_bytes},
                            {"mtime_ns", info.modified_ns}}});
@@ -165,7 +165,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
   sink.attribute("command", command_as_run(options, report));
-  sink.attribute("inputs", as_text(input_as_json(options, report.source)));
+  sink.attribute("inputs", as_text(input_as_json(report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);
   sink.attribute("missing", name_of(job_options.missing));

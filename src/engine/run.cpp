@@ -93,7 +93,8 @@ class Run {
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
-                       is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns});
+                       is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns,
+                       info.format == "netcdf" ? "NaN or a fill value" : "NaN"});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
     // while nothing is summed yet: kernels that are loaded later may wait for a collective that waits for them

@@ -129,7 +129,7 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
                                                        {"cov", "f.h5", "--device-memory", "much"},
                                                        {"cov", "f.h5", "--precision", "fp8"},
                                                        {"cov", "f.h5", "--columns", "1:1"},
-                                                       {"cov", "f.h5", "--format", "matlab"},
+                                                       {"cov", "f.h5", "--format", "parquet"},
                                                        {"stats", "a.h5", "b.h5"},
                                                        {"gram", "f.h5", "--ddof", "1"},
                                                        {"generate", "x.h5"},

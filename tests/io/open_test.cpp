@@ -81,6 +81,7 @@ TEST_F(Open, Format_IsCheckedAgainstTheFile) {
   expect_error(folder_ / "a.h5", ExitCode::input, "is hdf5, not npy", "npy");
   expect_error(folder_ / "a.h5", ExitCode::usage, "not known", "parquet");
   expect_error(file("a.npy", "\x93NUMPY\x01"), ExitCode::input, "is npy, not hdf5", "hdf5");
+  expect_error(folder_ / "a.npy", ExitCode::input, "is npy, not anndata", "anndata");
 }
 
 TEST_F(Open, DataSetNotNamed_IsTheOnlyNumericOneOrAKnownPlace) {
