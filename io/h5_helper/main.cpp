@@ -138,10 +138,13 @@ class Server {
     const std::string path = request.tail.substr(zero + 1);
     const bool plan = request.json.at("op") == "plan";
     axis_ = request.json.at("axis").get<int>();
-    const Id object = open_any(file_, path);
-    const Format format = format_of_object(file_, object, name_, request.json.value("format", "hdf5"));
-    if (plan && H5Iget_type(object) == H5I_GROUP) {
-      if (auto group = plan_group(file_, object, path, format, axis_)) return {std::move(*group), {}};
+    Format format;
+    if (plan) {  // else it is opened to be read: it must not be open already, or HDF5 ignores the cache asked for
+      const Id object = open_any(file_, path);
+      format = format_of_object(file_, object, name_, request.json.value("format", "hdf5"));
+      if (H5Iget_type(object) == H5I_GROUP) {
+        if (auto group = plan_group(file_, object, path, format, axis_)) return {std::move(*group), {}};
+      }
     }
     const ChunkCache cache{request.json.value("cache", std::int64_t{1} << 20),
                            request.json.value("slots", std::int64_t{521})};
