@@ -57,6 +57,10 @@ ControlPlane::~ControlPlane() {
   ::signal(SIGTERM, SIG_DFL);
 }
 
+bool ControlPlane::termination_asked() {
+  return sigterm_came != 0;
+}
+
 void ControlPlane::set_timeout(milliseconds timeout) {
   timeout_ = timeout;
   const milliseconds slowest{500};

@@ -27,9 +27,13 @@ class ControlPlane {
   ControlPlane& operator=(const ControlPlane&) = delete;
   ~ControlPlane();
 
+  /// Has SIGTERM come? From any thread.
+  static bool termination_asked();
+
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
   void set_timeout(std::chrono::milliseconds timeout);
+  std::chrono::milliseconds timeout() const { return timeout_; }
 
   /// What this rank is doing, for its heartbeats.
   void set_heartbeat(const Heartbeat& heartbeat) { heartbeat_ = heartbeat; }

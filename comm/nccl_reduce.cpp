@@ -66,6 +66,7 @@ class NcclCommunicator final : public Communicator {
 
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
+  bool reduces_on_device() const override { return true; }
   void broadcast(std::vector<std::byte>& bytes, int root) override { ranks_.broadcast(bytes, root); }
   std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& bytes) override {
     return ranks_.gather(bytes);

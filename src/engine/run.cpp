@@ -103,7 +103,12 @@ class Run {
         choose_device({options_.backend, options_.comm, options_.device_memory, options_.timeout}, world_, probe_);
     if (ranks_.rank() != 0) return;
     if (!device_.warning.empty()) warn(device_.warning);
-    if (!device_.why_host.empty() && !options_.quiet) spdlog::info("milled on the host: {}", device_.why_host);
+    if (options_.quiet) return;
+    if (!device_.why_host.empty()) spdlog::info("milled on the host: {}", device_.why_host);
+    if (!device_.backend->unified() && device_.comm(world_) == "mpi") {
+      spdlog::info("sums travel by MPI, {}",
+                   ranks_.reduces_on_device() ? "which is given device memory" : "through staging memory");
+    }
   }
 
   MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {

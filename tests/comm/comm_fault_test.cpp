@@ -92,6 +92,19 @@ TEST_F(CommFault, ARankThatIsStoppedBeforeItStarts_EndsAllWithOneLine) {
   }
 }
 
+/// In a call that does not come back, and cannot be left.
+TEST_F(CommFault, ARankThatStopsInASumOfDeviceMemory_EndsAllWithOneLine) {
+  for (const int stopped : {0, 2}) {
+    const Launched outcome = run("stop-in-device-sum", stopped, 2000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 4);
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_NE(lines[0].find("a sum of device memory by MPI has not ended within 2.0 s"), std::string::npos) << lines[0];
+    expect_none_left("stop-in-device-sum");
+  }
+}
+
 TEST_F(CommFault, AHangingRank_IsNamedByRankZero) {
   const Launched outcome = run("hang", 3, 2000);
   EXPECT_TRUE(outcome.ended);
