@@ -417,13 +417,21 @@ struct CudaProduct::Parts {
   Queue queue;
   int compute_capability;
   std::int64_t chain_rows = slab_rows;
+  ProductLimits limits;
   std::unique_ptr<BlasCalls> blas;
   cuda::CudaKernels kernels;
 };
 
 namespace {
+
 constexpr std::size_t scratch_alignment = 256;
+
+std::byte* aligned(std::byte* scratch) {
+  const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(scratch) % scratch_alignment;
+  return beyond == 0 ? scratch : scratch + (scratch_alignment - beyond);
 }
+
+}  // namespace
 
 bool CudaProduct::offers(Precision precision, ElementType type) {
   return offers_product(precision, type);
@@ -439,30 +447,39 @@ CudaProduct::~CudaProduct() = default;
 
 void CudaProduct::prepare(const BlockShape& shape) {
   parts_->chain_rows = shape.chain_rows;
+  parts_->limits.rows = shape.rows;
   if (!shape.product) return;
-  Backend& backend = parts_->backend;
-  const Queue queue = parts_->queue;
-  // all rows are one row of zeros; very wide blocks stand back, whose triangle would fill the device
-  const std::int64_t columns = std::min<std::int64_t>(shape.columns, 8192);
-  const auto row_bytes = static_cast<std::size_t>(columns) * size_of(shape.type);
-  DeviceBuffer row(backend, row_bytes, queue);
-  backend.clear(row.data(), row_bytes, queue);
-  Block block;
-  block.range.count = shape.rows;
-  block.x = DenseRows{row.data(), shape.type, shape.rows, columns, 0};
-  DeviceBuffer packed(backend, static_cast<std::size_t>(columns * (columns + 1) / 2) * sizeof(double), queue);
   for (const Precision precision : {*shape.product, Precision::fp64}) {
-    DeviceBuffer scratch(backend, scratch_bytes(shape.type, columns, precision), queue);
-    run(block, {}, precision, scratch.data(), reinterpret_cast<double*>(packed.data()));
-    backend.wait_host(backend.record(queue));
+    const DeviceBuffer scratch(parts_->backend, scratch_bytes(shape.type, shape.columns, precision), parts_->queue);
+    launch_all_kernels(shape, precision, scratch.data());
+    call_all_shapes(shape.type, shape.columns, {precision, shape.chain_rows}, aligned(scratch.data()), *parts_->blas,
+                    parts_->limits);
+    parts_->backend.wait_host(parts_->backend.record(parts_->queue));
   }
 }
 
+/// On a few zeros: kernels are loaded whole, whatever the shape.
+void CudaProduct::launch_all_kernels(const BlockShape& shape, Precision precision, std::byte* scratch) {
+  Backend& backend = parts_->backend;
+  const Queue queue = parts_->queue;
+  const std::int64_t rows = std::min<std::int64_t>(shape.rows, 16), columns = std::min<std::int64_t>(shape.columns, 64);
+  const auto bytes = static_cast<std::size_t>(rows * columns) * size_of(shape.type);
+  const DeviceBuffer zeros(backend, bytes, queue);
+  backend.clear(zeros.data(), bytes, queue);
+  const DeviceBuffer packed(backend, static_cast<std::size_t>(columns * (columns + 1) / 2) * sizeof(double), queue);
+  Block block;
+  block.range.count = rows;
+  block.x = DenseRows{zeros.data(), shape.type, rows, columns, columns};
+  run_product(block, {}, {precision, shape.chain_rows}, parts_->compute_capability, aligned(scratch),
+              reinterpret_cast<double*>(packed.data()), parts_->kernels, *parts_->blas);
+}
+
 void CudaProduct::run(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed) {
-  const auto address = reinterpret_cast<std::uintptr_t>(scratch);
-  const std::uintptr_t to_aligned = (scratch_alignment - address % scratch_alignment) % scratch_alignment;
+  if (row_count(block.x) > parts_->limits.rows) {
+    throw std::logic_error("a block is longer than its queue was prepared for");
+  }
   run_product(block, map, {precision, parts_->chain_rows}, parts_->compute_capability,
-              static_cast<std::byte*>(scratch) + to_aligned, packed, parts_->kernels, *parts_->blas);
+              aligned(static_cast<std::byte*>(scratch)), packed, parts_->kernels, *parts_->blas, parts_->limits);
 }
 
 }  // namespace rowmill
