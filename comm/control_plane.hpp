@@ -80,7 +80,9 @@ class ControlPlane {
   void check_termination();
   void say_for_all(const std::string& text);
   [[noreturn]] void say_and_abort(const std::string& text, ExitCode code = ExitCode::device);
-  void check_lingering();
+  void check_lingering(Clock::time_point since);
+  void watch_for_termination();
+  [[noreturn]] void end_quietly();
 
   ControlMessage& mine() { return states_[static_cast<std::size_t>(rank())]; }
   const ControlMessage& mine() const { return states_[static_cast<std::size_t>(rank())]; }
