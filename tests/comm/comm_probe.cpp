@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -14,6 +13,7 @@
 #include "comm/mpi_communicator.hpp"
 #include "comm/world.hpp"
 #include "tests/comm/deferring_backend.hpp"
+#include "tests/comm/probe.hpp"
 
 namespace rowmill {
 namespace {
@@ -67,27 +67,13 @@ int run(int argc, char** argv) {
   if (scenario == "stop-at-start" && launched_as != nullptr && std::atoi(launched_as) == rank) ::raise(SIGSTOP);
   World world(argc, argv, timeout, milliseconds(scenario == "stop-at-start" ? 1000 : 30000));
   Communicator& comm = world.communicator();
-  std::optional<Failure> failure;
-  try {
+  return test::end_together(world, [&] {
     mill(comm, milliseconds(600));
     if (world.rank() == rank) misbehave(scenario, comm, timeout);
     if (scenario == "others-linger") mill(comm, 20 * timeout);
     if (scenario == "stop-in-device-sum") combine_on_device(world.rank() == rank, timeout);
     combine(comm);
-  } catch (const PeerFailed&) {
-  } catch (const Error& error) {
-    failure = {error.code(), error.row(), error.what()};
-    comm.announce(*failure);
-  } catch (const std::exception& error) {
-    // Said before the World ends: the launcher ends all ranks when the first one exits.
-    std::fprintf(stderr, "rowmill: error: %s\n", error.what());
-    throw;
-  }
-  const Agreement agreement = comm.agree(failure, {Heartbeat::Stage::finishing, -1});
-  if (!agreement.message.empty()) {
-    std::fprintf(stderr, "rowmill[%d]: error: %s\n", world.rank(), agreement.message.c_str());
-  }
-  return static_cast<int>(agreement.code);
+  });
 }
 
 }  // namespace
@@ -100,10 +86,5 @@ int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  try {
-    return rowmill::run(argc, argv);
-  } catch (const std::exception&) {
-    return 1;
-  }
+  return rowmill::test::probe_main(argc, argv, 3, rowmill::run);
 }

@@ -2,7 +2,6 @@
 // faults_stuck_test. FAILING -1: nobody fails.
 //   engine_faults_probe WHERE STUCK FAILING TIMEOUT_MS      WHERE: milling, combining
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 
 #include "comm/nccl_reduce.hpp"
@@ -56,19 +55,14 @@ void mill_with_faults(World& world, const std::string& where, bool stuck, bool f
 
 int run(int argc, char** argv) {
   World world(argc, argv, std::chrono::milliseconds(std::atoi(argv[4])));
-  const Agreement agreement = test::agree_on(world.communicator(), [&] {
+  return test::end_together(world, [&] {
     mill_with_faults(world, argv[1], world.rank() == std::atoi(argv[2]), world.rank() == std::atoi(argv[3]));
   });
-  if (!agreement.message.empty()) {
-    std::fprintf(stderr, "rowmill[%d]: error: %s\n", world.rank(), agreement.message.c_str());
-  }
-  return static_cast<int>(agreement.code);
 }
 
 }  // namespace
 }  // namespace rowmill
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
-  return rowmill::run(argc, argv);
+  return rowmill::test::probe_main(argc, argv, 4, rowmill::run);
 }

@@ -9,15 +9,11 @@
 namespace rowmill::testing {
 namespace {
 
-Launched probe(const std::string& where, int stuck, int failing) {
-  return launch(3, {},
-                {ROWMILL_BIN_DIR "/engine_faults_probe", where, std::to_string(stuck), std::to_string(failing), "2000"},
-                std::chrono::seconds(30));
-}
+const std::string program = ROWMILL_BIN_DIR "/engine_faults_probe";
 
-void expect_none_left(const std::string& where) {
-  EXPECT_EQ(left_of(std::string(ROWMILL_BIN_DIR "/engine_faults_probe") + '\0' + where + '\0'), 0)
-      << "ranks were left behind";
+Launched probe(const std::string& where, int stuck, int failing) {
+  return launch(3, {}, {program, where, std::to_string(stuck), std::to_string(failing), "2000"},
+                std::chrono::seconds(30));
 }
 
 TEST(StuckDevice, Nowhere_EndsWell) {
@@ -37,7 +33,7 @@ TEST(StuckDevice, WhileAnotherRankFails_EndsAllWithThatFailure) {
     const auto lines = lines_of_ours(outcome.errors);
     ASSERT_EQ(lines.size(), 1u) << outcome.errors;
     EXPECT_EQ(lines[0], "rowmill[1]: error: the file is gone; thereafter not all ranks came to an end in time");
-    expect_none_left("milling");
+    expect_none_left(program, "milling");
   }
 }
 
@@ -51,7 +47,7 @@ TEST(StuckDevice, BeforeASumWhileAnotherRankFails_EndsAllWithOneLine) {
     const bool silence = lines[0].find("rank " + std::to_string(stuck) + " has been silent for") != std::string::npos;
     EXPECT_TRUE(silence || lines[0].find("the file is gone") != std::string::npos) << lines[0];
     EXPECT_EQ(outcome.code, silence ? 4 : 3);
-    expect_none_left("combining");
+    expect_none_left(program, "combining");
   }
 }
 
