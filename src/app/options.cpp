@@ -114,7 +114,9 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
     add(app, "precision", run.precision,
         "of products inside a block: auto, fp64 or fp32; on a GPU also tf32, bf16, fp16, bf16x3 or int8")
         ->check(CLI::IsMember({"auto", "fp64", "fp32", "tf32", "bf16", "fp16", "bf16x3", "int8"}));
-    add(app, "rtol", run.rtol, "error bound that auto keeps, of the scale sqrt(C_ii C_jj)")->check(positive_number());
+    add(app, "rtol", run.rtol,
+        "error bound, of the scale sqrt(C_ii C_jj), that auto keeps and --precision must meet; fp64 is taken as it is")
+        ->check(positive_number());
   }
   add_running(app, run, words);
 }
