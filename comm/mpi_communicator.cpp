@@ -11,6 +11,7 @@
 #include "comm/backoff.hpp"
 #include "comm/call_watch.hpp"
 #include "comm/control_plane.hpp"
+#include "comm/device_patience.hpp"
 #include "comm/mpi_error.hpp"
 #include "comm/reducible.hpp"
 #include "comm/staging.hpp"
@@ -119,7 +120,6 @@ class MpiCommunicator final : public Communicator {
 
   bool complete(MPI_Request& request);
   void reduce_on_device(std::byte* data, std::int64_t count, ElementKind kind, Combine how);
-  void wait_for_queue(Backend& backend, Queue queue);
   void broadcast_piece(std::byte* bytes, std::int64_t count, int root);
   void send_piece(const std::byte* bytes, std::int64_t count);
   void receive_piece(std::byte* bytes, std::int64_t count, int from);
@@ -149,21 +149,15 @@ bool MpiCommunicator::complete(MPI_Request& request) {
   }
 }
 
-/// The work before may be long: the control plane must not stand still meanwhile.
-void MpiCommunicator::wait_for_queue(Backend& backend, Queue queue) {
-  const Event reached = backend.record(queue);
-  for (Backoff backoff; !backend.reached(reached); backoff.pause()) {
-    control_.poll();
-    if (control_.hopeless()) throw PeerFailed();
-  }
-  backend.wait_host(reached);
-}
-
 void MpiCommunicator::reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how,
                              Queue queue) {
   check_reducible(kind, how, count);
   begin();
-  wait_for_queue(backend, queue);
+  // the work before may be long: the control plane must not stand still meanwhile
+  wait_for_queue(*this, backend, queue, control_.timeout(), [this] {
+    control_.poll();
+    if (control_.hopeless()) throw PeerFailed();
+  });
   if (reduces_on_device_ && !backend.unified()) {
     reduce_on_device(static_cast<std::byte*>(data), count, kind, how);
     return;

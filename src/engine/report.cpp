@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -179,6 +180,18 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   sink.attribute("bytes_read", report.bytes_read);
   sink.attribute("staging_memory", report.staging.high_water);
   sink.attribute("device_memory", report.device.high_water);
+}
+
+Failure describe_failure(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return {e.code(), e.row(), e.what()};
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::failed, std::nullopt, "out of memory: lower --memory, --threads or --block-rows"};
+  } catch (const std::exception& e) {
+    return {ExitCode::failed, std::nullopt, std::string("internal error: ") + e.what()};
+  }
 }
 
 }  // namespace rowmill

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport&
 /// The root attributes that every result file has.
 void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world,
                     const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
+
+/// A rank's failure in words, from what ended its run.
+Failure describe_failure(std::exception_ptr error);
 
 std::string name_of(Missing missing);
 

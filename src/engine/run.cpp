@@ -1,10 +1,12 @@
 #include "engine/run.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
-#include <new>
+#include <type_traits>
 #include <utility>
 
+#include "comm/device_patience.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/units.hpp"
@@ -41,7 +43,7 @@ class Run {
       job_->begin_pass(state);
       mill_my_shard(state.pass);
       combine();
-      HostPartial partial = lanes_->fetch();
+      HostPartial partial = on_device({Stage::combining}, [&] { return lanes_->fetch(); });
       next = finish(partial, state);
     }
     --report_.passes;
@@ -95,12 +97,13 @@ class Run {
     // while nothing is summed yet: kernels that are loaded later may wait for a collective that waits for them
     const BlockShape shape{info.type, std::min(report_.block_rows, rows.count), info.columns, job_options_.precision,
                            job_options_.chain_rows};
-    with_heartbeats(ranks_, {Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
+    on_device({Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
   }
 
   void take_device() {
-    device_ =
-        choose_device({options_.backend, options_.comm, options_.device_memory, options_.timeout}, world_, probe_);
+    const DeviceWish wish{options_.backend, options_.comm, options_.device_memory, options_.timeout};
+    device_ = choose_device(wish, world_, probe_);
+    if (!device_.backend->unified()) look_ = [this] { look_at_device(); };
     if (ranks_.rank() != 0) return;
     if (!device_.warning.empty()) warn(device_.warning);
     if (options_.quiet) return;
@@ -109,6 +112,17 @@ class Run {
       spdlog::info("sums travel by MPI, {}",
                    ranks_.reduces_on_device() ? "which is given device memory" : "through staging memory");
     }
+  }
+
+  /// Does a device that is no host still work? Asked by the main thread, again and again.
+  void look_at_device() {
+    check_patience(ranks_, device_.ops->device_name(), device_.backend->longest_wait(), options_.timeout);
+  }
+
+  /// Work that waits for the device.
+  template <typename Work>
+  std::invoke_result_t<Work> on_device(const Heartbeat& heartbeat, Work work) {
+    return with_heartbeats(ranks_, heartbeat, std::move(work), look_);
   }
 
   MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {
@@ -128,7 +142,7 @@ class Run {
     std::vector<std::byte> bytes;
     if (ranks_.rank() == 0) {
       start_reading();
-      bytes = with_heartbeats(ranks_, {Stage::planning, grid_.first_id()}, [&] {
+      bytes = on_device({Stage::planning, grid_.first_id()}, [&] {
         State state;
         first_ = pipeline_->next(lanes_->first_queue());
         lanes_->pilot(*job_, first_.value().block(), state);
@@ -163,6 +177,7 @@ class Run {
       stopped = stopped || verdict.stop;
       if (verdict.failed) pipeline.stop_before(verdict.before_row.value_or(0));
       if (verdict.stop) pipeline.stop_before(0);
+      if (look_) look_();
       progress.update(pipeline.stats().blocks);
     };
     lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
@@ -244,23 +259,12 @@ class Run {
   Shard shard_;
   JobOptions job_options_;
   Device device_;
+  std::function<void()> look_;  ///< empty where the device is a host
   std::unique_ptr<Job> job_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<BlockPipeline> pipeline_;
   std::optional<Lease> first_;  ///< rank 0, between the look at the first block and the first pass
 };
-
-Failure describe_failure(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return {e.code(), e.row(), e.what()};
-  } catch (const std::bad_alloc&) {
-    return {ExitCode::failed, std::nullopt, "out of memory: lower --memory, --threads or --block-rows"};
-  } catch (const std::exception& e) {
-    return {ExitCode::failed, std::nullopt, std::string("internal error: ") + e.what()};
-  }
-}
 
 }  // namespace
 
