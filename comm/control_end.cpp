@@ -17,8 +17,11 @@ using std::chrono::milliseconds;
 
 // Rank r reports a silent rank 0 this much later than rank r - 1 would, so that one line is written.
 constexpr milliseconds kReporterStep{100};
-// A reporter lets its notice reach the others for so long; they wait so long for its abort.
-constexpr milliseconds kNoticeTime{50}, kAbortGrace{2000};
+// A reporter gives its notice so long to reach the others: at least, and at most where some are slow to take it in, or
+// cannot. They wait so long for its abort.
+constexpr milliseconds kNoticeTime{50}, kLongestNotice{500}, kAbortGrace{2000};
+// A rank that does not come may be silent too; then that is said, and so much sooner.
+constexpr milliseconds kSilenceFirst{1000};
 
 // What a signal handler may touch. The one place that cannot be without a global: handlers take no arguments.
 volatile sig_atomic_t sigterm_came = 0;
@@ -75,10 +78,15 @@ void ControlPlane::say_for_all(const std::string& text) {
   const std::string line = "rowmill[" + std::to_string(rank()) + "]: error: " + text + "\n";
   // Written by hand: the line must be seen at every log level, and whole.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) std::perror("rowmill");
-  for (const auto until = Clock::now() + kNoticeTime; Clock::now() < until;) {
-    link_.progress();
-    std::this_thread::yield();
-  }
+  const auto wait_until = [this](Clock::time_point until, bool taken_in_suffices) {
+    while (Clock::now() < until && !(taken_in_suffices && link_.idle())) {
+      link_.progress();
+      std::this_thread::yield();
+    }
+  };
+  const auto said = Clock::now();
+  wait_until(said + kNoticeTime, false);
+  wait_until(said + kLongestNotice, true);
 }
 
 /// One rank writes the line and aborts all; if its abort does not come here, this rank ends quietly by itself.
@@ -112,7 +120,7 @@ void ControlPlane::end_all(const std::string& text) {
 /// A rank may beat and still never come: something that cannot be interrupted, such as its device, holds it. Ranks with
 /// rows before a failure's take the time that they need.
 void ControlPlane::check_lingering(Clock::time_point since) {
-  if (timeout_.count() == 0 || Clock::now() - since <= timeout_ + rank() * kReporterStep) return;
+  if (timeout_.count() == 0 || Clock::now() - since <= timeout_ + kSilenceFirst + rank() * kReporterStep) return;
   if (!failure_ || failure_->row) return;
   say_and_abort(failure_->message + "; thereafter not all ranks came to an end in time", failure_->code);
 }
