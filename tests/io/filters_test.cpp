@@ -160,6 +160,14 @@ TEST_F(Filters, ChainsWithAnyStepsMasked_GiveBackTheData) {
   }
 }
 
+TEST_F(Filters, StepsThatGrowTheData_BeforeOthers_AreUndone) {
+  Buffer data(100000);
+  for (std::byte& byte : data) byte = static_cast<std::byte>(random_());
+  const Buffer grown = bitshuffle_frame(data, 1, 8, 2);
+  ASSERT_GT(grown.size(), data.size() * 3 / 2);
+  EXPECT_EQ(decode(FilterChain({{32008, {0, 3, 1, 8, 2}}, {1, {4}}}), gzip(grown), data.size()), data);
+}
+
 TEST_F(Filters, AnotherSizeThanIsStored_IsAnError) {
   for (const Filter& filter : filters_for(4)) {
     const Buffer data = data_of(4096), stored = filter.apply(data);
