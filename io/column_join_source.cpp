@@ -18,10 +18,23 @@ class ColumnJoinSource : public DenseSource {
  public:
   ColumnJoinSource(const InputPlan& plan, std::vector<std::unique_ptr<Source>> sources)
       : DenseSource(info_of(plan)), sources_(std::move(sources)) {
-    std::int64_t reader_bytes = 0;
-    for (const auto& source : sources_) reader_bytes += source->info().reader_bytes;
-    needs_memory_a_reader(reader_bytes);
+    count_memory();
+    for (const auto& source : sources_) {
+      if (source->info().read_elsewhere) is_read_elsewhere();
+    }
     for (const InputPlan& part : plan.parts) places_.push_back(part.places);
+  }
+
+  void prepare(const ReadingPlan& plan) override {
+    ReadingPlan of_each = plan;
+    of_each.memory_bytes /= static_cast<std::int64_t>(sources_.size());
+    for (const auto& source : sources_) {
+      const std::size_t said = source->info().warnings.size();
+      source->prepare(of_each);
+      const std::vector<std::string>& warnings = source->info().warnings;
+      for (std::size_t i = said; i < warnings.size(); ++i) warn(warnings[i]);
+    }
+    count_memory();
   }
 
  protected:
@@ -42,6 +55,16 @@ class ColumnJoinSource : public DenseSource {
   }
 
  private:
+  void count_memory() {
+    std::int64_t reader_bytes = 0, shared_bytes = 0;
+    for (const auto& source : sources_) {
+      reader_bytes += source->info().reader_bytes;
+      shared_bytes += source->info().shared_bytes;
+    }
+    needs_memory_a_reader(reader_bytes);
+    needs_shared_memory(shared_bytes);
+  }
+
   void place(std::size_t i, RowRange rows, double* to) {
     const Scratch scratch(scratch_, std::max<std::size_t>(64, sources_[i]->bytes_for(rows)));
     sources_[i]->read(rows, {scratch.data(), scratch.size()});

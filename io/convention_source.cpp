@@ -110,6 +110,13 @@ class ConventionSource : public Source {
 
   const SourceInfo& info() const override { return info_; }
 
+  void prepare(const ReadingPlan& plan) override {
+    source_->prepare(plan);
+    info_.reader_bytes = source_->info().reader_bytes;
+    info_.shared_bytes = source_->info().shared_bytes;
+    info_.warnings = source_->info().warnings;
+  }
+
   std::size_t bytes_for(RowRange rows) const override {
     const auto elements = static_cast<std::size_t>(rows.count * info_.columns);
     const std::size_t values = elements * size_of(info_.type);

@@ -37,6 +37,7 @@ std::vector<std::byte> bytes_of_hex(const std::string& text) {
 Way way_of(const std::string& text, const std::string& subject) {
   if (text == "contiguous") return Way::contiguous;
   if (text == "chunks") return Way::chunks;
+  if (text == "fetched") return Way::fetched;
   if (text == "fill") return Way::fill;
   if (text == "helper") return Way::helper;
   throw Error(ExitCode::input, subject + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
@@ -69,6 +70,10 @@ void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
   plan.offset = json.value("offset", std::int64_t{0});
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
+  plan.edges_unfiltered = json.value("edges_unfiltered", false);
+  for (const auto& step : json.value("filters", nlohmann::json::array())) {
+    plan.filters.push_back({step.at(0).get<std::uint32_t>(), step.at(1).get<std::vector<std::uint32_t>>()});
+  }
   for (const auto& warning : json.at("warnings")) {
     plan.warnings.push_back(plan.name() + ": " + warning.get<std::string>());
   }

@@ -11,11 +11,14 @@
 #include "io/column_join_source.hpp"
 #include "io/contiguous_source.hpp"
 #include "io/convention_source.hpp"
+#include "io/decoded_source.hpp"
 #include "io/file_format.hpp"
+#include "io/fill_value.hpp"
 #include "io/h5_input.hpp"
 #include "io/helper_source.hpp"
 #include "io/npy_source.hpp"
 #include "io/sparse_source.hpp"
+#include "io/stored_chunks.hpp"
 
 namespace rowmill {
 
@@ -63,16 +66,20 @@ std::unique_ptr<Source> source_of_parts(const InputPlan& plan, const InputReques
 std::unique_ptr<Source> source_as_stored(const InputPlan& plan, const InputRequest& request) {
   if (!plan.parts.empty()) return source_of_parts(plan, request);
   if (plan.rows() == 0) return std::make_unique<FillSource>(plan);
+  const HelperLimits limits{request.memory_limit, request.time_limit};
   switch (plan.way) {
     case Way::fill:
       return std::make_unique<FillSource>(plan);
     case Way::contiguous:
       return std::make_unique<ContiguousSource>(plan);
     case Way::chunks:
-      return std::make_unique<ChunkSource>(plan);
+      if (is_read_in_place(plan)) return std::make_unique<ChunkSource>(plan);
+      return std::make_unique<DecodedSource>(plan, chunks_at_addresses(plan), request.memory_limit);
+    case Way::fetched:
+      return std::make_unique<DecodedSource>(plan, chunks_by_helper(plan, helper_of(request), limits),
+                                             request.memory_limit);
     default:
-      return std::make_unique<HelperSource>(plan, helper_of(request),
-                                            HelperLimits{request.memory_limit, request.time_limit});
+      return std::make_unique<HelperSource>(plan, helper_of(request), limits);
   }
 }
 

@@ -35,6 +35,13 @@ class SelectedColumns : public Source {
 
   const SourceInfo& info() const override { return info_; }
 
+  void prepare(const ReadingPlan& plan) override {
+    source_->prepare(plan);
+    info_.reader_bytes = source_->info().reader_bytes;
+    info_.shared_bytes = source_->info().shared_bytes;
+    info_.warnings = source_->info().warnings;
+  }
+
   std::size_t bytes_for(RowRange rows) const override {
     const std::size_t elements = static_cast<std::size_t>(rows.count) * columns_.size();
     return padded(elements * width_) + (may_mask_ ? padded(elements) : 0);

@@ -29,6 +29,8 @@ struct SourceInfo {
   std::int64_t file_bytes = 0, modified_ns = 0;  ///< modified_ns: since the epoch
   std::vector<std::string> column_names;         ///< empty if there are none
   std::int64_t reader_bytes = 0;      ///< memory that each thread reading at the same time takes besides its buffer
+  std::int64_t shared_bytes = 0;      ///< memory that the source takes once, whoever reads
+  bool read_elsewhere = false;        ///< other processes do the work of reading, threads here wait for them
   bool has_planted = false;           ///< the file holds the answers that `rowmill generate` plants
   std::vector<std::string> warnings;  ///< each is said once, by rank 0
 
@@ -42,11 +44,24 @@ struct SourceRows {
   std::optional<MaskView> missing;
 };
 
+/// How a run will ask for rows.
+struct ReadingPlan {
+  BlockGrid grid;
+  RowRange rows;              ///< of the blocks of this rank
+  std::int64_t memory_bytes;  ///< that the source may take to keep what several blocks share
+  int readers = 1;            ///< threads that may read at the same time
+};
+
 /// Thread safety: `read` may be called from several threads at once, with different buffers.
 class Source {
  public:
   virtual ~Source() = default;
   virtual const SourceInfo& info() const = 0;
+
+  /// Says how rows will be asked for, before the first of them is; may change the memory and the warnings in info().
+  /// Without it, or for other rows than these, `read` gives the same, slower. Throws Error(input) where that would be
+  /// out of all proportion.
+  virtual void prepare(const ReadingPlan& /*plan*/) {}
 
   /// Bytes that `read` needs for these rows (a bound; the same for every range of equal length in dense sources).
   virtual std::size_t bytes_for(RowRange rows) const = 0;

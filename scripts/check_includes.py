@@ -27,6 +27,7 @@ EXTRA = {"jobs": ("kernels/ops.hpp",)}
 VENDORS = (
     (r"mpi\.h", (r"comm/[^/]*\.cpp", r"io/row_writer[^/]*\.cpp", r"io/rank_meeting\.cpp")),
     (r"(hdf5|H5[A-Z][A-Za-z]*)\.h", (r"io/.*",)),
+    (r"(libdeflate|libaec|lzf|blosc|lz4[a-z]*|zstd[a-z_]*)\.h", (r"io/filters/.*", r"bench/filter_bench\.cpp")),
     (r"hwy/.*", (r"kernels/.*",)),
     (r"(cblas|lapacke?|openblas_config)\.h", (r"kernels/host/.*",)),
     (r"(cuda|cublas|cusolver|curand|nvtx|nvml)[A-Za-z0-9_]*\.h|cub/.*|thrust/.*|nvtx3/.*",

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "io/h5_helper/channel.hpp"
+#include "io/h5_helper/chunks.hpp"
 #include "io/h5_helper/groups.hpp"
 #include "io/h5_helper/listing.hpp"
 #include "io/h5_helper/opened.hpp"
@@ -108,6 +109,7 @@ class Server {
   PlanAnswer handle(const Request& request) {
     const auto& op = request.json.at("op").get_ref<const std::string&>();
     if (op == "read") return read(request);
+    if (op == "chunks") return fetch(request);
     limit_processor_time(kMetadataSeconds);
     PlanAnswer answer = op == "list" ? list(request) : open(request);
     limit_processor_time(RLIM_INFINITY);
@@ -144,7 +146,7 @@ class Server {
     const ChunkCache cache{request.json.value("cache", std::int64_t{1} << 20),
                            request.json.value("slots", std::int64_t{521})};
     dataset_.emplace(file_, path, cache);
-    if (dataset_->shape().empty()) return make_plan(file_, *dataset_, 0);  // refuses
+    if (dataset_->shape().empty()) return make_plan(file_, *dataset_);  // refuses
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
       throw WrongUsage("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
     }
@@ -156,7 +158,7 @@ class Server {
 
   PlanAnswer plan_dataset(const std::string& path, const Format& format) {
     if (const std::string why = why_not_in(format, dataset_->id()); !why.empty()) throw Refusal(why);
-    PlanAnswer answer = make_plan(file_, *dataset_, stored_axis(format, *dataset_, axis_));
+    PlanAnswer answer = make_plan(file_, *dataset_);
     apply_view(file_, *dataset_, path, format, axis_, answer.json);
     return answer;
   }
@@ -167,6 +169,13 @@ class Server {
     const std::size_t bytes = read_rows(*dataset_, axis_, request.json.at("first").get<std::int64_t>(),
                                         request.json.at("count").get<std::int64_t>(), shared_);
     return {{{"bytes", bytes}, {"asked", bytes_asked() - before}}, {}};
+  }
+
+  PlanAnswer fetch(const Request& request) {
+    if (!dataset_) throw std::runtime_error("no data set is open");
+    std::vector<std::int64_t> wanted(request.tail.size() / sizeof(std::int64_t));
+    std::memcpy(wanted.data(), request.tail.data(), wanted.size() * sizeof(std::int64_t));
+    return {nlohmann::json::object(), fetch_chunks(*dataset_, wanted, shared_)};
   }
 
   std::span<std::byte> shared_;

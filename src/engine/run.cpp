@@ -79,6 +79,8 @@ class Run {
     grid_ = BlockGrid(rows, report_.block_rows);
     shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
 
+    prepare_source();
+
     job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
@@ -100,6 +102,16 @@ class Run {
     with_heartbeats(ranks_, {Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
   }
 
+  void prepare_source() {
+    const int ranks_here = world_.local_size(), processors = processors_of_rank(ranks_here);
+    const RowRange rows = shard_.empty()
+                              ? RowRange{}
+                              : RowRange{grid_.range(shard_.front()).first,
+                                         grid_.range(shard_.back()).end() - grid_.range(shard_.front()).first};
+    // half of the memory stays for blocks and sums
+    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors});
+  }
+
   void take_device() {
     device_ =
         choose_device({options_.backend, options_.comm, options_.device_memory, options_.timeout}, world_, probe_);
@@ -109,8 +121,14 @@ class Run {
   }
 
   MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {
-    const MemoryWish wish{options_.memory,   world_.local_size(), options_.threads,
-                          options_.prefetch, options_.io_threads, source_->info().reader_bytes};
+    const MemoryWish wish{options_.memory,
+                          world_.local_size(),
+                          options_.threads,
+                          options_.prefetch,
+                          options_.io_threads,
+                          source_->info().reader_bytes,
+                          source_->info().shared_bytes,
+                          source_->info().read_elsewhere};
     const auto blocks = static_cast<std::int64_t>(shard_.size());
     const Backend& backend = *device_.backend;
     if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
@@ -143,7 +161,7 @@ class Run {
         sources_, grid_, shard_, *device_.backend,
         PipelineOptions{.slots = report_.memory.slots,
                         .io_threads = report_.memory.io_threads,
-                        .consumers_read = report_.memory.reader_bytes == 0,
+                        .consumers_read = report_.memory.lanes_read,
                         .cores = std::max(1, usable_processors() / world_.local_size())});
   }
 
