@@ -18,15 +18,23 @@ class ColumnJoinSource : public DenseSource {
  public:
   ColumnJoinSource(const InputPlan& plan, std::vector<std::unique_ptr<Source>> sources)
       : DenseSource(info_of(plan)), sources_(std::move(sources)) {
-    take_memory();
+    count_memory();
+    for (const auto& source : sources_) {
+      if (source->info().read_elsewhere) is_read_elsewhere();
+    }
     for (const InputPlan& part : plan.parts) places_.push_back(part.places);
   }
 
   void prepare(const ReadingPlan& plan) override {
-    ReadingPlan part = plan;
-    part.memory_bytes /= static_cast<std::int64_t>(sources_.size());
-    for (const auto& source : sources_) source->prepare(part);
-    take_memory();
+    ReadingPlan of_each = plan;
+    of_each.memory_bytes /= static_cast<std::int64_t>(sources_.size());
+    for (const auto& source : sources_) {
+      const std::size_t said = source->info().warnings.size();
+      source->prepare(of_each);
+      const std::vector<std::string>& warnings = source->info().warnings;
+      for (std::size_t i = said; i < warnings.size(); ++i) warn(warnings[i]);
+    }
+    count_memory();
   }
 
  protected:
@@ -47,8 +55,8 @@ class ColumnJoinSource : public DenseSource {
   }
 
  private:
-  void take_memory() {
-    std::int64_t reader_bytes = kSliceBytes, shared_bytes = 0;
+  void count_memory() {
+    std::int64_t reader_bytes = 0, shared_bytes = 0;
     for (const auto& source : sources_) {
       reader_bytes += source->info().reader_bytes;
       shared_bytes += source->info().shared_bytes;

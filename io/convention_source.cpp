@@ -106,14 +106,13 @@ class ConventionSource : public Source {
     slice_rows_ = std::max<std::int64_t>(1, kSliceBytes / static_cast<std::int64_t>(row));
     const std::int64_t chunk = std::max<std::int64_t>(1, info_.storage_chunk_rows);
     if (slice_rows_ > chunk) slice_rows_ = slice_rows_ / chunk * chunk;
-    info_.reader_bytes += slice_bytes();
   }
 
   const SourceInfo& info() const override { return info_; }
 
   void prepare(const ReadingPlan& plan) override {
     source_->prepare(plan);
-    info_.reader_bytes = source_->info().reader_bytes + slice_bytes();
+    info_.reader_bytes = source_->info().reader_bytes;
     info_.shared_bytes = source_->info().shared_bytes;
     info_.warnings = source_->info().warnings;
   }
@@ -135,11 +134,6 @@ class ConventionSource : public Source {
   }
 
  private:
-  /// Of scratch memory that one reader takes.
-  std::int64_t slice_bytes() const {
-    return converts_ ? static_cast<std::int64_t>(source_->bytes_for({0, std::min(slice_rows_, info_.rows)})) : 0;
-  }
-
   template <typename Element>
   SourceRows read_as(RowRange rows, std::span<std::byte> to) {
     const Rules<typename Element::Value> rules(conventions_);

@@ -38,6 +38,13 @@ class SelectedSparseColumns : public Source {
 
   const SourceInfo& info() const override { return info_; }
 
+  void prepare(const ReadingPlan& plan) override {
+    source_->prepare(plan);
+    info_.reader_bytes = source_->info().reader_bytes;
+    info_.shared_bytes = source_->info().shared_bytes;
+    info_.warnings = source_->info().warnings;
+  }
+
   /// Entries come from the source's own buffer, each at most so many times as its column is wanted.
   std::size_t bytes_for(RowRange rows) const override {
     return source_->bytes_for(rows) * static_cast<std::size_t>(most_places_) + 256;

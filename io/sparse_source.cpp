@@ -123,12 +123,33 @@ class CsrSource : public SparseSource {
   CsrSource(const InputPlan& plan, SparseParts parts)
       : SparseSource(plan), indices_(std::move(parts.indices)), values_(std::move(parts.values)) {
     row_start_ = read_pointers(*parts.pointers, indices_->info().rows, info_.name(), "row");
-    info_.reader_bytes = indices_->info().reader_bytes + values_->info().reader_bytes;
+    count_memory();
+    info_.read_elsewhere = indices_->info().read_elsewhere || values_->info().read_elsewhere;
     if (row_start_.back() < indices_->info().rows) {
       info_.warnings.push_back(info_.name() + ": " + std::to_string(indices_->info().rows - row_start_.back()) +
                                " entries behind its last row are not used");
     }
     count_bytes(parts.pointers->bytes_read());
+  }
+
+  /// Entries are asked for as rows are, in blocks of as many as rows hold on average.
+  void prepare(const ReadingPlan& plan) override {
+    const std::int64_t first = row_start_[static_cast<std::size_t>(plan.rows.first)];
+    const RowRange entries{first, row_start_[static_cast<std::size_t>(plan.rows.end())] - first};
+    if (entries.count == 0) return;
+    const double share = static_cast<double>(plan.grid.block_rows()) / static_cast<double>(plan.rows.count);
+    const double average = std::min(1.0, share) * static_cast<double>(entries.count);
+    for (Source* source : {indices_.get(), values_.get()}) {
+      const std::size_t said = source->info().warnings.size();
+      std::int64_t block = std::max<std::int64_t>(1, static_cast<std::int64_t>(average));
+      block = std::max(block, entries.end() / std::numeric_limits<std::int32_t>::max() + 1);
+      // blocks do not end where storage chunks do, even if as many entries fit in them
+      if (block % source->info().storage_chunk_rows == 0) ++block;
+      source->prepare({BlockGrid(entries, block), entries, plan.memory_bytes / 2, plan.readers});
+      const std::vector<std::string>& warnings = source->info().warnings;
+      info_.warnings.insert(info_.warnings.end(), warnings.begin() + static_cast<std::ptrdiff_t>(said), warnings.end());
+    }
+    count_memory();
   }
 
  protected:
@@ -151,6 +172,11 @@ class CsrSource : public SparseSource {
   }
 
  private:
+  void count_memory() {
+    info_.reader_bytes = indices_->info().reader_bytes + values_->info().reader_bytes;
+    info_.shared_bytes = indices_->info().shared_bytes + values_->info().shared_bytes;
+  }
+
   std::unique_ptr<Source> indices_, values_;
   std::mutex counted_mutex_;
   std::int64_t counted_ = 0;

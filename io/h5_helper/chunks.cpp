@@ -128,7 +128,7 @@ bool fetch_chunk(const OpenedDataset& dataset, const ChunkLayout& layout, ChunkE
 }  // namespace
 
 ChunkLayout::ChunkLayout(const OpenedDataset& dataset) : shape_(dataset.shape()), chunk_(shape_) {
-  // a table has one axis, whatever its columns hold
+  // a value of a table's column lies whole in one storage chunk
   const int axes = dataset.is_member() ? 1 : static_cast<int>(chunk_.size());
   must(H5Pget_chunk(dataset.creation(), axes, chunk_.data()), "storage chunks");
   std::int64_t cells = 1;
@@ -161,7 +161,7 @@ std::vector<hsize_t> ChunkLayout::first_of(std::int64_t index) const {
 }
 
 bool is_decoded_here(const OpenedDataset& dataset) {
-  if (dataset.layout() != H5D_CHUNKED || dataset.element().convert) return false;
+  if (dataset.layout() != H5D_CHUNKED || dataset.element().convert || dataset.is_member()) return false;
   const std::vector<Filter> filters = filters_of(dataset.creation());
   return std::all_of(filters.begin(), filters.end(),
                      [](const Filter& filter) { return why_not_decoded(filter.step).empty(); });
