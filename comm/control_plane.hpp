@@ -50,8 +50,12 @@ class ControlPlane {
   /// True if some rank left at the last agreement: nothing can be done together any more but to leave.
   bool deserted() const { return verdict_.some_left != 0; }
   /// True if the transfer that this rank has begun will not end: some rank failed, or leaves without having begun it.
-  bool hopeless() const {
-    return verdict().failed || deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers);
+  bool hopeless() const { return verdict().failed || will_not_end(); }
+  /// The same for a transfer that ranks do before they mill: a failure that belongs to a row ends none of these, or a
+  /// rank that is late to begin would never look whether it has an earlier row.
+  bool hopeless_before_rows() const {
+    const Verdict now = verdict();
+    return (now.failed && !now.before_row) || will_not_end();
   }
 
   void announce(const Failure& failure);
@@ -67,6 +71,10 @@ class ControlPlane {
   void leave();
 
  private:
+  bool will_not_end() const {
+    return deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers);
+  }
+
   void work();
   void take_in(int from, const ControlMessage& message);
   void take_verdict(const ControlMessage& message);

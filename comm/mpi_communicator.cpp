@@ -103,22 +103,24 @@ class MpiCommunicator final : public Communicator {
     std::vector<std::byte> memory;
   };
 
-  void begin() {
+  using Hopeless = bool (ControlPlane::*)() const;
+
+  void begin(Hopeless hopeless = &ControlPlane::hopeless) {
     control_.begin_transfer();
-    if (control_.hopeless()) throw PeerFailed();
+    if ((control_.*hopeless)()) throw PeerFailed();
   }
 
   /// Starts a transfer out of or into piece_ and completes it, or gives both up.
   template <typename Start>
-  void transfer(const Start& start) {
+  void transfer(const Start& start, Hopeless hopeless = &ControlPlane::hopeless) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(start(&request), "starting a transfer");
-    if (complete(request)) return;
+    if (complete(request, hopeless)) return;
     abandoned_.push_back({request, std::exchange(piece_, {})});
     throw PeerFailed();
   }
 
-  bool complete(MPI_Request& request);
+  bool complete(MPI_Request& request, Hopeless hopeless);
   void reduce_on_device(std::byte* data, std::int64_t count, ElementKind kind, Combine how);
   void broadcast_piece(std::byte* bytes, std::int64_t count, int root);
   void send_piece(const std::byte* bytes, std::int64_t count);
@@ -139,13 +141,13 @@ class MpiCommunicator final : public Communicator {
 };
 
 /// Waits for the request while the control plane works. False, with the request still open, if it will not complete.
-bool MpiCommunicator::complete(MPI_Request& request) {
+bool MpiCommunicator::complete(MPI_Request& request, Hopeless hopeless) {
   for (Backoff backoff;; backoff.pause()) {
     int done = 0;
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return true;
     control_.poll();
-    if (control_.hopeless()) return false;
+    if ((control_.*hopeless)()) return false;
   }
 }
 
@@ -201,8 +203,9 @@ void MpiCommunicator::reduce_on_device(std::byte* data, std::int64_t count, Elem
   }
 }
 
+/// What ranks mill by.
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
-  begin();
+  begin(&ControlPlane::hopeless_before_rows);
   auto size = static_cast<std::int64_t>(bytes.size());
   broadcast_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), root);
   bytes.resize(static_cast<std::size_t>(size));
@@ -214,9 +217,10 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
 void MpiCommunicator::broadcast_piece(std::byte* bytes, std::int64_t count, int root) {
   std::byte* const memory = piece(count).data();
   if (rank() == root) std::memcpy(memory, bytes, static_cast<std::size_t>(count));
-  transfer([&](MPI_Request* request) {
+  const auto start = [&](MPI_Request* request) {
     return MPI_Ibcast(memory, static_cast<int>(count), MPI_BYTE, root, data_, request);
-  });
+  };
+  transfer(start, &ControlPlane::hopeless_before_rows);
   if (rank() != root) std::memcpy(bytes, memory, static_cast<std::size_t>(count));
 }
 
