@@ -93,11 +93,17 @@ json place_json(const Place& place) {
 }
 
 json chosen_json(const SourceInfo& info) {
-  return {{"dataset", info.dataset},   {"format", info.format},
-          {"rows", info.rows},         {"columns", info.columns},
-          {"dtype", info.stored_type}, {"shape", info.shape},
-          {"row_axis", info.row_axis}, {"storage", info.storage},
-          {"way", info.way},           {"storage_chunk_rows", info.storage_chunk_rows},
+  return {{"dataset", info.dataset},
+          {"format", info.format},
+          {"rows", info.rows},
+          {"columns", info.columns},
+          {"dtype", info.stored_type},
+          {"shape", info.shape},
+          {"row_axis", info.row_axis},
+          {"storage", info.storage},
+          {"way", info.way},
+          {"storage_chunk_rows", info.storage_chunk_rows},
+          {"layout_cost", info.layout_cost.empty() ? json(nullptr) : json(info.layout_cost)},
           {"warnings", info.warnings}};
 }
 
@@ -105,6 +111,7 @@ std::string chosen_text(const SourceInfo& info) {
   std::string text = "\nwould mill " + (info.dataset.empty() ? info.path : info.dataset) + ": " +
                      std::to_string(info.rows) + " rows × " + std::to_string(info.columns) + " columns, " +
                      info.stored_type + ", " + info.storage + ", read by " + info.way + "\n";
+  if (!info.layout_cost.empty()) text += "layout: " + info.layout_cost + "\n";
   for (const std::string& warning : info.warnings) text += "warning: " + warning + "\n";
   return text;
 }

@@ -108,7 +108,7 @@ class Run {
                               : RowRange{grid_.range(shard_.front()).first,
                                          grid_.range(shard_.back()).end() - grid_.range(shard_.front()).first};
     // half of the memory stays for blocks and sums
-    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors});
+    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors, options_.scratch});
   }
 
   void take_device() {
