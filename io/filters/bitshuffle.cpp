@@ -21,24 +21,28 @@ std::size_t default_block(std::size_t width) {
   return std::max(kBlockBytes / width / kGroup * kGroup, kFewestElements);
 }
 
+/// Places side by side in a row, a byte each; a vector of the compiler's.
+constexpr std::size_t kPlaces = 16;
+typedef std::uint64_t Places __attribute__((vector_size(kPlaces)));
+
 /// Exchanges the bits of `a` that `mask` moved up by `shift` selects with those of `b` that `mask` selects.
-void exchange(std::uint64_t& a, std::uint64_t& b, unsigned shift, std::uint64_t mask) {
-  const std::uint64_t differ = ((a >> shift) ^ b) & mask;
+inline void exchange(Places& a, Places& b, unsigned shift, std::uint64_t mask) {
+  const Places differ = ((a >> shift) ^ b) & mask;
   b ^= differ;
   a ^= differ << shift;
 }
 
 /// Eight rows of bits: transposes each 8 × 8 bits that stand in one place of all rows.
-void transpose_bits(std::uint64_t (&row)[8]) {
+inline void transpose_bits(Places (&row)[8]) {
   for (std::size_t i = 0; i < 4; ++i) exchange(row[i], row[i + 4], 4, 0x0f0f0f0f0f0f0f0f);
   for (const std::size_t i : {0, 1, 4, 5}) exchange(row[i], row[i + 2], 2, 0x3333333333333333);
   for (const std::size_t i : {0, 2, 4, 6}) exchange(row[i], row[i + 1], 1, 0x5555555555555555);
 }
 
-/// Up to eight places of eight rows that lie `stride` bytes apart, to rows that lie `apart` bytes apart.
+/// Up to kPlaces places of eight rows that lie `stride` bytes apart, to rows that lie `apart` bytes apart.
 inline void transpose_places(const std::byte* from, std::size_t stride, std::byte* to, std::size_t apart,
                              std::size_t places) {
-  std::uint64_t row[8] = {};
+  Places row[8] = {};
   for (std::size_t b = 0; b < 8; ++b) std::memcpy(&row[b], from + b * stride, places);
   transpose_bits(row);
   for (std::size_t k = 0; k < 8; ++k) std::memcpy(to + k * apart, &row[k], places);
@@ -48,7 +52,7 @@ inline void transpose_places(const std::byte* from, std::size_t stride, std::byt
 /// the elements k, k + 8, k + 16, …
 void to_bytes(const std::byte* from, std::size_t bytes, std::byte* to, std::size_t apart) {
   std::size_t at = 0;
-  for (; at + 8 <= bytes; at += 8) transpose_places(from + at, bytes, to + at, apart, 8);
+  for (; at + kPlaces <= bytes; at += kPlaces) transpose_places(from + at, bytes, to + at, apart, kPlaces);
   if (at < bytes) transpose_places(from + at, bytes, to + at, apart, bytes - at);
 }
 

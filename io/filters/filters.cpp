@@ -34,10 +34,17 @@ Undo undo_of(std::uint32_t id) {
   return nullptr;
 }
 
-/// Bytes that a storage chunk of so many may have after some but not all of its steps: what does not shrink grows a
-/// little.
-std::size_t between_steps(std::size_t chunk_bytes) {
-  return chunk_bytes + chunk_bytes / 8 + 4096;
+/// Bytes that are there once all steps but the first `left` are undone: known where those are shuffle and checksums,
+/// else bounded, since what does not shrink grows a little.
+std::size_t bytes_before(std::span<const FilterStep> steps, std::size_t left, std::uint32_t mask,
+                         std::size_t chunk_bytes) {
+  std::size_t bytes = chunk_bytes;
+  for (std::size_t i = 0; i < left; ++i) {
+    if ((mask >> i & 1) != 0 || steps[i].id == kShuffle) continue;
+    if (steps[i].id != kFletcher32) return 2 * chunk_bytes + 4096;
+    bytes += 4;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -66,13 +73,18 @@ FilterChain::FilterChain(std::vector<FilterStep> steps) : steps_(std::move(steps
 }
 
 std::size_t FilterChain::scratch_bytes(std::size_t chunk_bytes) const {
-  std::size_t writing = 0, within = 0;
-  for (const FilterStep& step : steps_) {
-    if (undo_of(step.id) != nullptr) ++writing;
-    if (step.id == kBitshuffle) within = std::max(within, between_steps(chunk_bytes));
-    if (step.id == kSzip) within = std::max(within, szip_scratch_bytes(step, between_steps(chunk_bytes)));
+  std::size_t between = 0, buffers = 0, within = 0;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (undo_of(steps_[i].id) == nullptr) continue;
+    const std::size_t bytes = bytes_before(steps_, i, 0, chunk_bytes);
+    if (i > 0) {
+      between = std::max(between, bytes);
+      buffers = std::min<std::size_t>(buffers + 1, 2);
+    }
+    if (steps_[i].id == kBitshuffle) within = std::max(within, bytes);
+    if (steps_[i].id == kSzip) within = std::max(within, szip_scratch_bytes(steps_[i], bytes));
   }
-  return std::min<std::size_t>(writing == 0 ? 0 : steps_.size() - 1, 2) * between_steps(chunk_bytes) + within;
+  return buffers * between + within;
 }
 
 void FilterChain::decode(Bytes stored, std::uint32_t mask, Room to, FilterScratch& scratch) const {
@@ -88,7 +100,7 @@ void FilterChain::decode(Bytes stored, std::uint32_t mask, Room to, FilterScratc
     }
     const std::uint32_t before = (std::uint32_t{1} << i) - 1;
     const bool last = (~mask & before) == 0;
-    const Room room = last ? to : scratch.memory(next, between_steps(to.size()));
+    const Room room = last ? to : scratch.memory(next, bytes_before(steps_, i, mask, to.size()));
     now = room.first(undo(step, now, room, scratch));
     next = next == FilterScratch::even_step ? FilterScratch::odd_step : FilterScratch::even_step;
   }

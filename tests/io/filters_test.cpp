@@ -35,6 +35,11 @@ std::vector<Filter> filters_for(std::uint32_t width) {
                          [=](const Buffer& data) { return bitshuffle_frame(data, width, block, compression); }});
     }
   }
+  // what the library takes for itself: 8 KiB, but 128 elements at least
+  const std::size_t own_block = std::max<std::size_t>(8192 / width / 8 * 8, 128);
+  filters.push_back({"bitshuffle by itself", {32008, {0, 3, width}}, [=](const Buffer& data) {
+                       return bitshuffle_frame(data, width, own_block, 0);
+                     }});
   return filters;
 }
 
@@ -97,7 +102,7 @@ class Filters : public ::testing::Test {
 };
 
 TEST_F(Filters, EachFilter_AtOddSizesAndWidths_GivesBackTheData) {
-  for (const std::uint32_t width : {1U, 2U, 3U, 4U, 8U, 12U, 16U}) {
+  for (const std::uint32_t width : {1U, 2U, 3U, 4U, 8U, 12U, 16U, 100U}) {
     for (const Filter& filter : filters_for(width)) {
       const FilterChain chain = alone(filter.step);
       for (const std::size_t count : {1U, 7U, 8U, 9U, 63U, 64U, 65U, 127U, 1000U, 4103U}) {
@@ -153,6 +158,14 @@ TEST_F(Filters, ChainsWithAnyStepsMasked_GiveBackTheData) {
     }
     EXPECT_EQ(decode(FilterChain(steps), stored, data.size(), mask), data) << names << "seed " << seed_;
   }
+}
+
+TEST_F(Filters, StepsThatGrowTheData_BeforeOthers_AreUndone) {
+  Buffer data(100000);
+  for (std::byte& byte : data) byte = static_cast<std::byte>(random_());
+  const Buffer grown = bitshuffle_frame(data, 1, 8, 2);
+  ASSERT_GT(grown.size(), data.size() * 3 / 2);
+  EXPECT_EQ(decode(FilterChain({{32008, {0, 3, 1, 8, 2}}, {1, {4}}}), gzip(grown), data.size()), data);
 }
 
 TEST_F(Filters, AnotherSizeThanIsStored_IsAnError) {
