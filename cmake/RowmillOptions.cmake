@@ -14,7 +14,9 @@ if(ROWMILL_HAVE_CUDA)
 endif()
 target_compile_definitions(rowmill_options INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 if(ROWMILL_SANITIZE)
-  target_compile_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE} -fno-omit-frame-pointer
+    # whatever program it is in, also one that nobody listens to: what is found ends it
+    -fno-sanitize-recover=all)
   target_link_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE})
 endif()
 if(ROWMILL_FUZZ)

@@ -6,7 +6,7 @@ set(ROWMILL_MPI_ENV
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
   OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2)
-# What all test programs share, compiled once: the headers of GoogleTest, and the main of tests with ranks.
+# What all test programs share, compiled once: the headers of GoogleTest, and the mains.
 function(rowmill_test_parts)
   # a program, so that it is compiled with the options of programs
   add_executable(rowmill_test_headers ${CMAKE_SOURCE_DIR}/tests/precompiled.cpp)
@@ -14,6 +14,8 @@ function(rowmill_test_parts)
   rowmill_test_options(rowmill_test_headers rowmill_core)
   add_library(rowmill_mpi_main OBJECT ${CMAKE_SOURCE_DIR}/tests/mpi_main.cpp)
   rowmill_test_options(rowmill_mpi_main MPI::MPI_C)
+  add_library(rowmill_test_main OBJECT ${CMAKE_SOURCE_DIR}/tests/main.cpp)
+  rowmill_test_options(rowmill_test_main)
 endfunction()
 
 # Tests need not be fast, but soon built.
@@ -47,7 +49,7 @@ function(rowmill_test name)
         PROCESSORS 2 SKIP_RETURN_CODE 77)
     endforeach()
   elseif(A_SHARDS)
-    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:rowmill_test_main>)
     math(EXPR _last "${A_SHARDS} - 1")
     foreach(i RANGE ${_last})
       add_test(NAME ${name}.${i} COMMAND ${name})
@@ -55,7 +57,7 @@ function(rowmill_test name)
         TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
     endforeach()
   else()
-    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:rowmill_test_main>)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ROWMILL_MPI_ENV}" TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" SKIP_RETURN_CODE 77)
   endif()

@@ -19,11 +19,7 @@ constexpr std::int64_t kGapBytes = 8192;
 
 ReadFile reopen(const InputPlan& plan) {
   ReadFile file(plan.path, plan.name());
-  if (file.bytes() < plan.file_bytes) {
-    throw Error(ExitCode::input, plan.name() + ": is truncated: it had " + std::to_string(plan.file_bytes) +
-                                     " bytes when it was planned, now " + std::to_string(file.bytes()) +
-                                     ": get the whole file");
-  }
+  ReadFile::check_unchanged(plan.path, plan.name(), plan.file_bytes, plan.modified_ns);
   return file;
 }
 

@@ -1,13 +1,22 @@
 #include "io/generate.hpp"
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <exception>
+#include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/block.hpp"
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "io/generate_options.hpp"
 #include "io/h5_write.hpp"
 #include "io/output_file.hpp"
@@ -15,6 +24,34 @@
 
 namespace rowmill {
 namespace {
+
+volatile std::sig_atomic_t interrupting_signal = 0;
+
+/// While it lives, signals that ask for an end are kept for `check`, so that no half file is left behind.
+class Interrupts {
+ public:
+  Interrupts() {
+    interrupting_signal = 0;
+    struct sigaction keep = {};
+    keep.sa_handler = [](int signal) { interrupting_signal = signal; };
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &keep, &before_[i]);
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  ~Interrupts() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+  static void check(const std::string& path) {
+    if (interrupting_signal == 0) return;
+    throw Error(ExitCode::failed, std::string("stopped by signal ") + std::to_string(interrupting_signal) + ": " +
+                                      path + " was not written");
+  }
+
+ private:
+  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
 
 /// Where blocks of rows go.
 class RowSink {
@@ -30,6 +67,7 @@ void stream_rows(const GenerateOptions& options, const PlantedModel& model, RowS
   const ElementType type{options.type, options.big_endian == (std::endian::native == std::endian::little)};
   for (std::int64_t first = 0; first < options.rows; first += rows_a_block) {
     const RowRange range{first, std::min(rows_a_block, options.rows - first)};
+    Interrupts::check(options.path);
     for (std::int64_t i = 0; i < range.count; ++i) {
       model.fill_row(first + i, values.data(), scratch.data());
       encode_values(values.data(), options.columns, type, bytes.data() + i * row_bytes);
@@ -201,6 +239,65 @@ void generate_npy(const GenerateOptions& options, const PlantedModel& model) {
 
 }  // namespace
 
+namespace {
+
+/// The least and greatest value of a type that data may have.
+std::pair<double, double> range_of(DType type) {
+  switch (type) {
+    case DType::f16:
+      return {-65504, 65504};
+    case DType::f32:
+      return {-std::numeric_limits<float>::max(), std::numeric_limits<float>::max()};
+    case DType::f64:
+      return {-std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
+    default: {
+      const int bits = static_cast<int>(8 * size_of(type));
+      const bool is_unsigned = type >= DType::u8;
+      return {is_unsigned ? 0 : -std::ldexp(1.0, bits - 1), std::ldexp(1.0, is_unsigned ? bits : bits - 1)};
+    }
+  }
+}
+
+std::string short_text(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", value);
+  return text.data();
+}
+
+/// Values that do not fit their type would be cut off, and the planted answers would not be theirs.
+void check_model(const GenerateOptions& options, const PlantedModel& model) {
+  const auto [least, greatest] = range_of(options.type);
+  const std::vector<double> mean = model.mean(), deviation = model.standard_deviation();
+  constexpr double kDeviations = 4;
+  for (std::size_t j = 0; j < mean.size(); ++j) {
+    const double reach = kDeviations * deviation[j];
+    // the negation also holds for NaN; variances must fit too
+    if (!(mean[j] - reach >= least && mean[j] + reach <= greatest && deviation[j] < 1e150)) {
+      throw Error(ExitCode::usage, "column " + std::to_string(j) + " would have mean " + short_text(mean[j]) +
+                                       " and standard deviation " + short_text(deviation[j]) +
+                                       ", whose values do not fit " + name_of(options.type) +
+                                       ": choose another --type, or smaller --mean-offset, --mean-spread, --noise or " +
+                                       "--loading");
+    }
+  }
+}
+
+/// What is written without a filter is as large as it looks.
+void check_space(const GenerateOptions& options) {
+  struct statvfs disk = {};
+  const auto slash = options.path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options.path.substr(0, slash + 1);
+  if (options.filter != "none" || ::statvfs(folder.c_str(), &disk) != 0) return;
+  const double need = static_cast<double>(options.rows) * static_cast<double>(options.columns * element_bytes(options));
+  const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (need <= free) return;
+  throw Error(ExitCode::usage, options.path + " would take " + format_size(static_cast<std::int64_t>(need)) + ", and " +
+                                   format_size(static_cast<std::int64_t>(free)) +
+                                   " are free there: choose a smaller --shape or another output");
+}
+
+}  // namespace
+
 void skip_hdf5_cleanup_at_exit() {
   H5dont_atexit();
   H5open();  // now, so that it finds no MPI in whose end it could hang its cleanup
@@ -210,9 +307,13 @@ void generate(const GenerateOptions& requested) {
   const GenerateOptions options = checked(requested);
   check_output_path(options.path, options.overwrite);
   const PlantedModel model(options);
+  check_model(options, model);
+  check_space(options);
   const H5Quiet quiet;
+  const Interrupts interrupts;
   if (is_npy(options.path)) return generate_npy(options, model);
-  OutputFile output(options.path, options.overwrite);
+  // HDF5 opens no file without a name
+  OutputFile output(options.path, options.overwrite, Temporary::named);
   write_hdf5(options, model, output);
   output.commit();
 }

@@ -221,6 +221,11 @@ void H5HelperClient::fail_of_death() {
     fail("HDF5 spent more than " + std::to_string(h5::kMetadataSeconds) +
          " s of processor time on its metadata: it is damaged or hostile");
   }
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM)) {
+    fail("the HDF5 helper was killed (signal " + std::to_string(WTERMSIG(status)) +
+             "), by somebody or for want of memory: run again, with a lower --memory if the machine was short of it",
+         ExitCode::failed);
+  }
   if (WIFSIGNALED(status)) {
     fail("HDF5 itself crashed (signal " + std::to_string(WTERMSIG(status)) +
          ") on this file: it is damaged or hostile");

@@ -10,17 +10,22 @@ namespace rowmill {
 /// missing or closed to us, something there that is no regular file, or a file while `overwrite` is false.
 void check_output_path(const std::string& path, bool overwrite);
 
-/// Owns a temporary ".NAME.PID.partial" beside `path` until `commit` gives it the name. Destroyed before that, it
-/// leaves nothing behind. Not thread safe. Every failure is Error(failed) naming the path and the reason, except where
+/// What a file is before it has its name. Files without a name vanish with the program, however that ends; where the
+/// file system has none (NFS), and where HDF5 or other ranks are to open the file, it is ".NAME.PID.partial" beside the
+/// output.
+enum class Temporary { unnamed, named };
+
+/// Owns a temporary in the folder of `path` until `commit` gives it the name. Destroyed before that, it leaves nothing
+/// behind. Not thread safe. Every failure is Error(failed) naming the path and the reason, except where
 /// check_output_path throws.
 class OutputFile {
  public:
-  OutputFile(std::string path, bool overwrite);
+  OutputFile(std::string path, bool overwrite, Temporary temporary = Temporary::unnamed);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
-  /// Where the bytes lie for now; other writers (HDF5) may open it.
+  /// Where the bytes lie for now; other writers (HDF5) may open it, those of other programs only if it is named.
   const std::string& temporary() const { return temporary_; }
 
   /// Appends.
@@ -35,11 +40,13 @@ class OutputFile {
   void discard_contents() noexcept;
 
  private:
-  void create();
-  void rename_to_output();
+  bool create_unnamed();
+  void create_named();
+  void link_to_output();
+  void rename_to_output(const std::string& from);
 
   std::string path_, folder_, temporary_;
-  bool overwrite_ = false, committed_ = false;
+  bool overwrite_ = false, committed_ = false, named_ = true;
   int descriptor_ = -1;
 };
 

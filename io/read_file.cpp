@@ -17,6 +17,10 @@ namespace {
 /// Measured best with two readers; mapping the file was eight times slower (page faults).
 constexpr std::size_t kPieceBytes = 1 << 20;
 
+std::int64_t modified(const struct stat& status) {
+  return static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
 ReadFile::ReadFile(const std::string& path, const std::string& name) : path_(path), name_(name) {
@@ -32,7 +36,7 @@ ReadFile::ReadFile(const std::string& path, const std::string& name) : path_(pat
     throw Error(ExitCode::input, name + ": is not a regular file: copy it into one");
   }
   bytes_ = status.st_size;
-  modified_ns_ = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1000000000 + status.st_mtim.tv_nsec;
+  modified_ns_ = modified(status);
 }
 
 ReadFile::ReadFile(ReadFile&& other) noexcept
@@ -57,6 +61,22 @@ std::int64_t ReadFile::read_some(std::int64_t offset, std::span<std::byte> to) c
     done += static_cast<std::size_t>(got);
   }
   return static_cast<std::int64_t>(done);
+}
+
+void ReadFile::check_unchanged(const std::string& path, const std::string& name, std::int64_t bytes,
+                               std::int64_t modified_ns) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw system_error(ExitCode::input, name + ": is gone while it was read", errno);
+  if (status.st_size < bytes) {
+    throw Error(ExitCode::input, name + ": is truncated: it had " + std::to_string(bytes) +
+                                     " bytes when it was planned, now " + std::to_string(status.st_size) +
+                                     ": get the whole file");
+  }
+  if (status.st_size == bytes && modified(status) == modified_ns) return;
+  throw Error(ExitCode::input, name +
+                                   ": was written to while it was read, so that its rows may be of two states: run "
+                                   "again when nobody writes it, or on a copy");
 }
 
 void ReadFile::read(std::int64_t offset, std::span<std::byte> to, std::int64_t row) const {

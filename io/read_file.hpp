@@ -23,6 +23,10 @@ class ReadFile {
   std::int64_t bytes() const { return bytes_; }
   std::int64_t modified_ns() const { return modified_ns_; }
 
+  /// Throws Error(input) if the file is no longer as it was: then what was read of it may be of two states.
+  static void check_unchanged(const std::string& path, const std::string& name, std::int64_t bytes,
+                              std::int64_t modified_ns);
+
   /// Fills `to` from byte `offset` on, in pieces that stay in the processor's cache. Returns how many bytes there were
   /// before the end of the file. Throws Error(input) if the system cannot read.
   std::int64_t read_some(std::int64_t offset, std::span<std::byte> to) const;

@@ -48,7 +48,7 @@ class RowWriter::Impl {
     if (total_rows < 0 || output.width < 0 || options_.piece_bytes < 8) throw std::invalid_argument("row output");
     together([&] {
       if (meeting_.rank() != 0) return;
-      target_.emplace(path_, options_.overwrite);
+      target_.emplace(path_, options_.overwrite, Temporary::named);
       try_size();
     });
     temporary_ = meeting_.text_of_rank_zero(target_ ? target_->temporary() : std::string());

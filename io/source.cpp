@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/pool.hpp"
+#include "io/read_file.hpp"
 #include "io/scratch.hpp"
 
 namespace rowmill {
@@ -40,6 +41,7 @@ class SelectedColumns : public Source {
   }
 
   const SourceInfo& info() const override { return info_; }
+  void check_unchanged() const override { source_->check_unchanged(); }
 
   void prepare(const ReadingPlan& plan) override {
     source_->prepare(plan);
@@ -145,6 +147,12 @@ void check_pair(const Source& x, Source& other, const char* role) {
 }
 
 }  // namespace
+
+void Source::check_unchanged() const {
+  const SourceInfo& source = info();
+  if (source.modified_ns == 0) return;  // made in memory
+  ReadFile::check_unchanged(source.path, source.name(), source.file_bytes, source.modified_ns);
+}
 
 void check_aligned(const SourceSet& sources) {
   if (sources.y != nullptr) check_pair(*sources.x, *sources.y, "y");

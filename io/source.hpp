@@ -71,6 +71,10 @@ class Source {
   /// says how they lie there. Blocks until they are there. Throws Error(input) naming file, data set and row.
   virtual SourceRows read(RowRange rows, std::span<std::byte> to) = 0;
 
+  /// To be called when all that is wanted has been read. Throws Error(input) if a file was written to since it was
+  /// planned.
+  virtual void check_unchanged() const;
+
   /// Bytes asked of the file so far by this rank, metadata aside.
   std::int64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
 

@@ -47,7 +47,8 @@ suite() {
     return
   fi
   echo "== $preset"
-  rm -f "$report" "$stamp"
+  rm -f "$report" "$stamp" "$PWD/build/$preset/skips"
+  export ROWMILL_TEST_SKIPS=$PWD/build/$preset/skips
   # more than there are processors: tests of faults mostly wait
   ctest --preset "$preset" --no-tests=error --parallel $((2 * $(nproc))) --output-junit "$report" "$@" || status=$?
   [ -f "$report" ] || {
@@ -60,6 +61,10 @@ suite() {
   passed=$((passed + good)) skipped=$((skipped + skips)) failed=$((failed + tests - good - skips))
   # ctest may also fail without a test that failed
   [ $status = 0 ] || [ $((tests - good - skips)) -gt 0 ] || failed=$((failed + 1))
+  if [ -s "$ROWMILL_TEST_SKIPS" ]; then
+    echo "== $preset: test cases that were skipped, by reason:"
+    sed 's/^[^:]*: //' "$ROWMILL_TEST_SKIPS" | sort | uniq -c
+  fi
   [ $status != 0 ] || printf '%s\n' "$state" "$good $skips" >"$stamp"
 }
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/skips.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -104,12 +106,15 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   if (rank != 0) delete listeners.Release(listeners.default_result_printer());
+  if (rank == 0) listeners.Append(new rowmill::test::SkipReporter);
   listeners.Append(new FailureGatherer);  // listeners appended last hear of a test's end first
   int failed = RUN_ALL_TESTS();
   // Failures outside of tests (in the set-up of a suite) are known to their own rank only.
   int failed_anywhere = 0;
   MPI_Allreduce(&failed, &failed_anywhere, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (failed_anywhere != 0 && failed == 0 && rank == 0) std::fputs("another rank failed outside of a test\n", stderr);
+  int code = rowmill::test::exit_code(failed_anywhere == 0 ? 0 : 1);
+  MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);  // launchers take the code of any rank
   MPI_Finalize();
-  return failed_anywhere == 0 ? 0 : 1;
+  return code;
 }

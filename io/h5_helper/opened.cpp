@@ -57,8 +57,8 @@ OpenedDataset::OpenedDataset(hid_t file, const std::string& path, ChunkCache cac
   {
     const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
     must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
-    const Id object = open_object(file, path, access, guard);
-    in_this_file_ = file_number(object) == file_number(file);
+    // closed again before it is opened with a cache of its own: HDF5 shares what is open, with the cache it has
+    in_this_file_ = file_number(open_object(file, path, access, guard)) == file_number(file);
     must(H5Pset_chunk_cache(access, static_cast<std::size_t>(cache.slots), static_cast<std::size_t>(cache.bytes), 1.0),
          "chunk cache");
     const hid_t id = H5Dopen2(file, path.c_str(), access);

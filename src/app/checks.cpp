@@ -1,8 +1,12 @@
 #include "app/checks.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -93,6 +97,17 @@ CLI::Validator positive_number() {
 CLI::Validator not_empty() {
   return CLI::Validator([](std::string& text) { return std::string(text.empty() ? "is empty; leave it out" : ""); },
                         "");
+}
+
+CLI::Validator config_file() {
+  const auto check = [](std::string& path) -> std::string {
+    struct stat status = {};
+    if (::stat(path.c_str(), &status) != 0) return path + ": " + std::strerror(errno);
+    if (!S_ISREG(status.st_mode)) return path + ": is not a regular file: write the options into one";
+    if (status.st_size > (1 << 20)) return path + ": is larger than a configuration file may be (1 MiB)";
+    return "";
+  };
+  return CLI::Validator(check, "FILE");
 }
 
 namespace {

@@ -27,6 +27,9 @@ CLI::Validator positive_number();
 /// Text of at least one character: an empty shell variable must not quietly mean the default.
 CLI::Validator not_empty();
 
+/// A regular file of at most 1 MiB: it is read twice, so that it must not be a pipe, and whole.
+CLI::Validator config_file();
+
 /// "A:B", "A:", ":B", ":" → first and end (not included). Like the next two: `what` is the option; throws Error(usage).
 std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what);
 

@@ -29,13 +29,14 @@ bool speaks_before_mpi() {
   return true;
 }
 
-std::vector<double> small_dataset(const std::string& input) {
+/// Nothing if it is not one column of as many doubles as `rows`, whatever a file claims.
+std::vector<double> small_dataset(const std::string& input, std::int64_t rows_wanted) {
   InputRequest request;
   request.input = input;
   request.format = "hdf5";
   const auto source = make_source(plan_input(request), request);
   const SourceInfo& info = source->info();
-  if (info.columns != 1 || info.type != ElementType{DType::f64, false}) return {};
+  if (info.rows != rows_wanted || info.columns != 1 || info.type != ElementType{DType::f64, false}) return {};
   std::vector<double> values(static_cast<std::size_t>(info.rows));
   const RowRange rows{0, info.rows};
   if (source->bytes_for(rows) > values.size() * sizeof(double)) return {};
@@ -46,12 +47,13 @@ std::vector<double> small_dataset(const std::string& input) {
 /// What `rowmill generate` wrote beside the data, for the columns that were milled.
 Planted planted_in(const RunReport& report) {
   Planted planted;
-  if (!report.source.has_planted || report.source.row_axis != 0) return planted;
+  const std::vector<std::int64_t>& shape = report.source.shape;
+  if (!report.source.has_planted || report.source.row_axis != 0 || shape.size() != 2) return planted;
   try {
-    planted.mean = small_dataset(report.source.path + ":/planted/mean");
-    planted.deviation = small_dataset(report.source.path + ":/planted/std");
-  } catch (const Error&) {
-    return {};
+    planted.mean = small_dataset(report.source.path + ":/planted/mean", shape[1]);
+    planted.deviation = small_dataset(report.source.path + ":/planted/std", shape[1]);
+  } catch (const std::exception&) {
+    return {};  // they are an extra
   }
   for (auto* values : {&planted.mean, &planted.deviation}) {
     std::vector<double> chosen;
@@ -67,7 +69,9 @@ int run_job(const CommandLine& line, World& world) {
   const RunReport report = run(line.run, world);
   if (!report.error.empty()) spdlog::error(report.error);
   if (report.exit_code == ExitCode::ok && world.rank() == 0) {
-    const std::string text = line.json ? result_json(line, report) : result_table(line, report, planted_in(report));
+    const std::string text = with_heartbeats(world.communicator(), {Heartbeat::Stage::finishing}, [&] {
+      return line.json ? result_json(line, report) : result_table(line, report, planted_in(report));
+    });
     std::fputs(text.c_str(), stdout);
   }
   return static_cast<int>(report.exit_code);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -63,7 +64,7 @@ void add_general(CLI::App& app, CommandLine& line) {
       "trace, debug, info, warn, error or off; an error that ends the run is always said")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
   app.add_flag("--json", line.json, "print one JSON object instead of a table")->envname("ROWMILL_JSON");
-  app.set_config("--config", "", "a TOML file with defaults for these options");
+  app.set_config("--config", "", "a TOML file with defaults for these options")->check(config_file());
   app.set_version_flag("--version", std::string("rowmill ") + version);
 }
 
@@ -244,6 +245,11 @@ void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> ar
   line.run.job = line.command;
   add_options(app, line, words);
   const std::vector<std::string> given = arguments;
+  // CLI11 looks at the environment only after it has read the file
+  const bool names_config =
+      std::any_of(given.begin(), given.end(), [](const auto& word) { return word.starts_with("--config"); });
+  if (const char* config = std::getenv("ROWMILL_CONFIG"); config != nullptr && !names_config)
+    arguments.insert(arguments.begin(), {"--config", config});
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   app.parse(std::move(arguments));
   check_config(app);

@@ -93,6 +93,11 @@ std::int64_t resident_memory() {
 }
 
 std::int64_t peak_resident_memory() {
+  // the kernel's own count for getrusage outlives exec: it would be the launcher's where that was larger
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024;

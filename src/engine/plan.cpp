@@ -117,6 +117,9 @@ MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layo
   return plan;
 }
 
+/// Of the list of a rank's blocks, for each: the engine and the pipeline have one.
+constexpr std::int64_t kShardBytes = 2 * sizeof(std::int64_t);
+
 /// How many of `wanted` can be had of what is left.
 std::int64_t affordable(std::int64_t wanted, std::int64_t each, std::int64_t left) {
   return std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
@@ -157,6 +160,7 @@ std::int64_t check_device_need(const MemoryPlan& plan) {
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
                        std::int64_t blocks_of_rank) {
   MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes);
+  plan.fixed_bytes += kShardBytes * blocks_of_rank;
   const std::int64_t least = check_need(plan);
   // What is left over the least goes to further lanes (each needs its sums and a block in hand), then to readers, then
   // to blocks read ahead.
@@ -181,6 +185,7 @@ MemoryPlan plan_device_memory(const MemoryWish& wish, const DeviceRoom& device, 
   constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t most_lanes = 2, most_readers = 8;
   MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes);
+  plan.fixed_bytes += kShardBytes * blocks_of_rank;
   plan.apart = true;
   plan.queue_bytes = device.queue_bytes;
   plan.device_fixed = plan.lane_bytes;  // tops while ranks combine; both products while the first block is looked at

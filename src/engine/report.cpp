@@ -120,6 +120,11 @@ std::string command_as_run(const RunOptions& options, const RunReport& report) {
   all["threads"] = report.memory.lanes;
   all["io-threads"] = report.memory.io_threads;
   all["prefetch"] = report.memory.read_ahead();
+  if (report.memory.apart) all["device-memory"] = report.memory.device_budget;
+  if (options.missing.empty()) all["missing"] = options.job == "stats" ? "skip" : "error";
+  const std::int64_t first = options.first_row;
+  all["rows"] = std::to_string(first) + ":" + std::to_string(first + report.input.rows);
+  if (options.columns.empty()) all["columns"] = "0:" + std::to_string(report.input.columns);
   return as_text(all);
 }
 

@@ -77,8 +77,6 @@ class Run {
     const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
-    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
-
     prepare_source();
 
     job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
@@ -89,6 +87,7 @@ class Run {
     sources_ = {source_.get(), nullptr, nullptr};
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
     report_.memory = plan_for_device(layout, slot_bytes);
+    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
@@ -103,10 +102,7 @@ class Run {
 
   void prepare_source() {
     const int ranks_here = world_.local_size(), processors = processors_of_rank(ranks_here);
-    const RowRange rows = shard_.empty()
-                              ? RowRange{}
-                              : RowRange{grid_.range(shard_.front()).first,
-                                         grid_.range(shard_.back()).end() - grid_.range(shard_.front()).first};
+    const RowRange rows = contiguous_rows(grid_, ranks_.rank(), ranks_.size());
     // half of the memory stays for blocks and sums
     source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors, options_.scratch});
   }
@@ -128,7 +124,7 @@ class Run {
                           source_->info().reader_bytes,
                           source_->info().shared_bytes,
                           source_->info().read_elsewhere};
-    const auto blocks = static_cast<std::int64_t>(shard_.size());
+    const std::int64_t blocks = contiguous_count(grid_, ranks_.rank(), ranks_.size());
     const Backend& backend = *device_.backend;
     if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
     // a queue's libraries have 32 MiB of workspace, and some kernels a little scratch
@@ -182,6 +178,7 @@ class Run {
     lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
     if (failed) throw PeerFailed();
     if (stopped) throw Error(ExitCode::failed, "stopped on request");
+    source_->check_unchanged();
     report_.pipeline = pipeline.stats();
   }
 

@@ -46,6 +46,7 @@ class CovJob final : public Job {
     const std::int64_t columns = input_.columns;
     std::vector<double> deviation(static_cast<std::size_t>(columns));
     std::vector<double> covariance = centred(global.sums("product"), m, state, deviation);
+    const double stored_error = global.integers("inexact").at(0) > 0 ? rounding_of_integers(m, deviation) : 0;
     for (std::size_t j = 0; j < m.missing.size(); ++j) {
       if (m.missing[j] > 0) m.mean[j] = std::numeric_limits<double>::quiet_NaN();
     }
@@ -53,7 +54,7 @@ class CovJob final : public Job {
     sink.add("mean", {columns}, m.mean);
     sink.add("std", {columns}, std::move(deviation));
     sink.attribute("precision", name_of(options_.precision));
-    sink.attribute("precision_bound", cross_bound(input_, options_, true) * (1 + m.worst_spread));
+    sink.attribute("precision_bound", cross_bound(input_, options_, true) * (1 + m.worst_spread) + stored_error);
     sink.attribute("precision_measured_error", state.arrays.at("measured_error").at(0));
     return Next::done;
   }
@@ -61,6 +62,16 @@ class CovJob final : public Job {
  private:
   /// δ²/σ² above which a second pass with the known means is made: bounds grow by 1 + δ²/σ².
   double spread_limit() const { return options_.precision == Precision::fp64 ? 1e4 : 9; }
+
+  /// What rounding integers beyond 2^53 to fp64 may add to the bound. Each value's error is at most u |x|, so that by
+  /// Cauchy and Schwarz |ΔC_ij| ≤ (η_i + η_j + η_i η_j) σ_i σ_j with η = u sqrt(mean² + σ²) / σ, u = 2^-53.
+  static double rounding_of_integers(const Moments& m, const std::vector<double>& deviation) {
+    double worst = 0;
+    for (std::size_t j = 0; j < deviation.size(); ++j) {
+      worst = std::max(worst, 0x1p-53 * std::hypot(m.mean[j], deviation[j]) / deviation[j]);
+    }
+    return worst * (2 + worst);
+  }
 
   /// (P - n δ δᵀ) / (n - ddof), both triangles, in the units of the input; constant columns are exactly zero. The roots
   /// of its diagonal are taken before the scale is undone: they may fit in a double where variances do not.

@@ -1,13 +1,17 @@
 // The program as its users start it: output, result files, exit codes.
 #include <gtest/gtest.h>
+#include <hdf5.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "tests/support/files.hpp"
 #include "tests/support/process.hpp"
@@ -83,6 +87,9 @@ TEST(Program, TheCommandOfAResult_TellsWhatThePlanChose) {
   EXPECT_EQ(given.at("prefetch"), 3);
   EXPECT_EQ(given.at("memory"), "256MiB");
   EXPECT_EQ(given.at("ddof"), 0);
+  EXPECT_EQ(given.at("missing"), "error");
+  EXPECT_EQ(given.at("rows"), "0:1000");
+  EXPECT_EQ(given.at("columns"), "0:3");
   const auto one_block = command_of({"--block-rows", "1000", "--threads", "8"});
   EXPECT_EQ(one_block.at("threads"), 1) << "one block needs no more";
 }
@@ -507,7 +514,8 @@ TEST(Program, ADiskThatIsFull_LeavesNothingOfGeneratedStorageChunks) {
     const std::string mount = "mount -t tmpfs -o size=64k none " + folder.path();
     if (geteuid() != 0 || system((mount + " 2>/dev/null").c_str()) != 0)
       GTEST_SKIP() << "a small tmpfs cannot be mounted here";
-    const Outcome outcome = rowmill({"generate", folder / "g.h5", "--shape", "100000x10", "--chunk", "100x10"}, ranks);
+    const Outcome outcome =
+        rowmill({"generate", folder / "g.h5", "--shape", "100000x10", "--chunk", "100x10", "--filter", "gzip"}, ranks);
     const auto files = std::distance(std::filesystem::directory_iterator(folder.path()), {});
     EXPECT_EQ(system(("umount " + folder.path()).c_str()), 0);
     expect_one_line(outcome, 1, "g.h5");
@@ -527,6 +535,65 @@ TEST(Program, AResultBeyondTheLimitOnFileSizes_IsAnErrorWithoutASignal) {
                    folder / "out.h5"};
   expect_one_line(test::run_program(command), 1, "out.h5");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(Program, AnOutputWhoseNameIsTooLong_IsRefusedBeforeAnythingIsRead) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  expect_one_line(rowmill({"stats", folder / "x.h5", "-o", folder / std::string(256, 'x')}), 2, "longer than");
+}
+
+/// The answers that `generate` plants are an extra: a file that lies about them is milled all the same.
+TEST(Program, PlantedAnswersThatAreNone_AreLeftOut) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(50, 3));
+  const hid_t file = H5Fopen((folder / "x.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hsize_t extent[] = {10'000'000'000'000}, chunk[] = {1000};
+  const hid_t space = H5Screate_simple(1, extent, nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(creation, 1, chunk);
+  const hid_t group = H5Gcreate2(file, "/planted", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  for (const char* name : {"/planted/mean", "/planted/std"}) {
+    H5Dclose(H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+  }
+  H5Gclose(group);
+  H5Pclose(creation);
+  H5Sclose(space);
+  ASSERT_GE(H5Fclose(file), 0);
+  const Outcome outcome = rowmill({"stats", folder / "x.h5:/X", "-o", folder / "out.h5"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("planted"), std::string::npos) << outcome.out;
+}
+
+TEST(Program, GenerateThatIsInterrupted_LeavesNothing) {
+  for (const char* name : {"g.h5", "g.npy"}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      Folder folder;
+      std::thread meddler;
+      const auto interrupt = [&](pid_t process) {
+        meddler = std::thread([&folder, process, signal] {
+          // the answers are written first, so that a file begins a moment before its rows
+          const auto writes = [&] {
+            const std::string files = "/proc/" + std::to_string(process) + "/fd";
+            std::error_code gone;
+            for (std::filesystem::directory_iterator entry(files, gone), end; !gone && entry != end;
+                 entry.increment(gone)) {
+              std::error_code closed;
+              if (std::filesystem::read_symlink(entry->path(), closed).string().starts_with(folder.path())) return true;
+            }
+            return false;
+          };
+          for (int tries = 0; tries < 3000 && !writes(); ++tries)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          kill(process, signal);
+        });
+      };
+      const Outcome outcome = rowmill({"generate", folder / name, "--shape", "100000000x20"}, 0, 120, interrupt);
+      meddler.join();
+      expect_one_line(outcome, 1, "was not written");
+      EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 0) << name << " " << signal;
+    }
+  }
 }
 
 TEST(Program, OutputThatCannotBePrinted_IsAnError) {

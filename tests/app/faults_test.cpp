@@ -122,7 +122,26 @@ TEST_F(Faults, TheFirstRankStopped_IsNamedToo) {
   const Outcome outcome = run_disturbed(0, SIGSTOP);
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_NE(outcome.err.find("rank 0"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_LT(seconds_, 25);
+}
+
+TEST_F(Faults, AFileThatIsWrittenToMeanwhile_EndsAllRanksWithoutAResult) {
+  std::vector<std::string> words = long_run();
+  words.insert(words.end(), {"--rows", "0:6000"});
+  std::thread meddler;
+  const Outcome outcome = rowmill(words, 4, 120, [&](pid_t) {
+    meddler = std::thread([this] {
+      disturb(0, 0);  // waits until all mill
+      std::fstream(folder_ / "x.h5", std::ios::in | std::ios::out | std::ios::binary).seekp(1 << 20).put('x');
+    });
+  });
+  meddler.join();
+  EXPECT_TRUE(disturbed_) << "the run ended before the file was written to";
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_EQ(outcome.error_lines().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("was written to"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.h5"));
 }
 
 TEST_F(Faults, AStorageChunkThatIsDamaged_EndsAllRanksWithItsName) {

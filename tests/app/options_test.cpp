@@ -1,6 +1,7 @@
 #include "app/options.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -226,6 +227,25 @@ TEST(Options, OfAFile_ThatNoCommandKnows_AreRefused) {
   }
   std::ofstream(config) << "ddof = 0\nseed = 4\nthreads = 3\n";  // one file for all commands
   const Parsed parsed = parse({"info", "f.h5", "--config", config.c_str()});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  EXPECT_EQ(parsed.line->run.threads, 3);
+}
+
+TEST(Options, OfAFile_ThatIsNoRegularFileOrNotThere_AreRefusedAtOnce) {
+  test::Folder folder;
+  const std::string pipe = folder / "pipe", missing = folder / "missing";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& config : {pipe, missing, std::string("/dev/zero"), folder.path()}) {
+    const Parsed parsed = parse({"cov", "f.h5", "--config", config.c_str()});
+    EXPECT_EQ(parsed.exit_code, 2) << config;
+    EXPECT_NE(parsed.text.find(config), std::string::npos) << parsed.text;
+  }
+  setenv("ROWMILL_CONFIG", missing.c_str(), 1);
+  EXPECT_EQ(parse({"cov", "f.h5"}).exit_code, 2);
+  std::ofstream(folder / "c.toml") << "threads = 3\n";
+  setenv("ROWMILL_CONFIG", (folder / "c.toml").c_str(), 1);
+  const Parsed parsed = parse({"cov", "f.h5"});
+  unsetenv("ROWMILL_CONFIG");
   ASSERT_TRUE(parsed.line) << parsed.text;
   EXPECT_EQ(parsed.line->run.threads, 3);
 }

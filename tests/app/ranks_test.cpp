@@ -89,6 +89,7 @@ TEST(SameBits, FromContiguousChunkedCompressedAndNumpyFiles) {
                                        "--overwrite", "--block-rows", "256"});
       ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
       for (const char* name : names) {
+        ASSERT_FALSE(test::read_result(folder / "con.out", name).empty()) << job << " " << name;
         EXPECT_TRUE(test::same_bits(test::read_result(folder / "con.out", name),
                                     test::read_result(folder / (std::string(file).substr(0, 3) + ".out"), name)))
             << job << " " << name << " " << file;
@@ -117,6 +118,16 @@ TEST(MoreRanksThanRows, GiveWhatOneRankGives) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(test::read_result(folder / "out.h5", "sum"), (std::vector<double>{15, 18, 21, 24}));
   EXPECT_EQ(test::read_result(folder / "out.h5", "std"), (std::vector<double>{4, 4, 4, 4}));
+  for (const char* job : {"gram", "cov"}) {
+    const std::string name = std::string(job) == "cov" ? "covariance" : job;
+    for (const auto& [file, ranks] : {std::pair{"1.h5", 0}, {"5.h5", 5}}) {
+      const Outcome again = rowmill({job, folder / "x.h5:/X", "-o", folder / file, "--overwrite"}, ranks);
+      ASSERT_EQ(again.exit_code, 0) << again.err;
+    }
+    const std::vector<double> alone = test::read_result(folder / "1.h5", name);
+    ASSERT_EQ(alone.size(), 16U);
+    EXPECT_TRUE(test::same_bits(alone, test::read_result(folder / "5.h5", name))) << job;
+  }
 }
 
 }  // namespace

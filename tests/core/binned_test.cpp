@@ -11,6 +11,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/sanitized.hpp"
+
 namespace rowmill {
 namespace {
 
@@ -147,7 +149,7 @@ TEST(Binned, OfOneTerm_IsThatTerm) {
 TEST(Binned, AddAndMerge_InAnyOrderAndGrouping_GiveTheSameBytes) {
   const std::uint64_t seed = fresh_seed();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::rounds(60); ++round) {
     const std::size_t count = 1 + random() % 9, terms = 1 + random() % 50;
     std::vector<std::vector<double>> values(terms, std::vector<double>(count));
     for (auto& row : values) {
@@ -173,7 +175,7 @@ TEST(Binned, AddAndMerge_InAnyOrderAndGrouping_GiveTheSameBytes) {
 TEST(Binned, MergeAfterAlign_IsAPlainSumOfDigits) {
   const std::uint64_t seed = fresh_seed();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     const std::vector<double> terms = some_terms(random, 40, 200);
     Sums whole(1), left(1), right(1);
     for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -191,7 +193,7 @@ TEST(Binned, MergeAfterAlign_IsAPlainSumOfDigits) {
 TEST(Binned, OfIntegers_IsTheExactInteger) {
   const std::uint64_t seed = fresh_seed();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     Sums sums(1);
     Int128 expected = 0;
     for (int i = 0; i < 500; ++i) {
@@ -207,7 +209,7 @@ TEST(Binned, OfIntegers_IsTheExactInteger) {
 TEST(Binned, Sum_IsWithinItsBoundOfTheExactSum) {
   const std::uint64_t seed = fresh_seed();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::rounds(300); ++round) {
     const int count = 1 + static_cast<int>(random() % 300), spread = static_cast<int>(random() % 160);
     const std::vector<double> terms = some_terms(random, count, spread);
     ExactSum exact;

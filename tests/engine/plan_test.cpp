@@ -142,6 +142,14 @@ TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
   EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 8);
 }
 
+/// A small file may claim a billion rows.
+TEST(MemoryPlan, OfVeryManyBlocks_CountsTheListOfThem) {
+  const PartialLayout layout = layout_of(1);
+  const std::int64_t budget = resident_memory() + (256 << 20);
+  EXPECT_NO_THROW(plan_memory({budget, 1, 1, 4, 0, 0}, layout, 1 << 20, 1'000'000));
+  EXPECT_THROW(plan_memory({budget, 1, 1, 4, 0, 0}, layout, 1 << 20, 100'000'000), Error);
+}
+
 TEST(MemoryPlan, IsSharedByTheRanksOfANode) {
   const PartialLayout layout = layout_of(10);
   EXPECT_EQ(plan_memory({8LL << 30, 4, 1, 4, 0, 0}, layout, 1 << 20, 1000).budget, 2LL << 30);

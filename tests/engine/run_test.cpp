@@ -152,6 +152,32 @@ TEST_P(EngineRun, Stats_OfIntegersBeyondFloat64_AreTheNearestDoublesAndSaySoOnce
   EXPECT_TRUE(mill("stats", npy(exact)).warnings.empty());
 }
 
+TEST_P(EngineRun, Cov_OfIntegersBeyondFloat64_StaysWithinItsBound) {
+  Matrix<std::int64_t> x(500, 2);
+  std::mt19937_64 random(3);
+  for (auto& value : x.values) value = (1LL << 53) + static_cast<std::int64_t>(random() % 9);
+  const RunReport report = mill("cov", npy(x));
+  ASSERT_EQ(report.exit_code, ExitCode::ok);
+  Matrix<std::int64_t> small = x;
+  for (auto& value : small.values) value -= 1LL << 53;
+  const auto products = test::cross_products(small, true);
+  double bound = 0;
+  for (const auto& [name, value] : report.result.attributes()) {
+    if (name == "precision_bound") bound = std::get<double>(value);
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = 0; j < 2; ++j) {
+      const auto scale = static_cast<double>(std::sqrt(products[3 * i] * products[3 * j]) / 499);
+      const auto right = static_cast<double>(products[2 * i + j] / 499);
+      worst = std::max(worst, std::abs(values(report, "covariance")[2 * i + j] - right) / scale);
+    }
+  }
+  EXPECT_GT(worst, 1e-3) << "the integers were not rounded";
+  EXPECT_LE(worst, bound);
+  EXPECT_LT(bound, 2) << "a bound that says nothing";
+}
+
 TEST_P(EngineRun, Stats_OfAColumnWhoseValuesBeginInTheLastBlock_AreRight) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   Matrix<double> x(10'000, 2);

@@ -9,6 +9,7 @@
 #include "tests/gpu/test_device.hpp"
 #include "tests/kernels/host_walk.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -62,7 +63,7 @@ TEST_F(DeviceOps, DeviceHasAName) {
 TEST_F(DeviceOps, MomentsOfWholeNumbers_AreExact_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 250; ++round) {
+  for (int round = 0; round < test::rounds(250); ++round) {
     test::BlockShape shape = test::random_shape(random);
     if (random() % 4 == 0) shape.rows += static_cast<std::int64_t>(random() % 900);
     const RandomBlock data(shape, random);
@@ -174,7 +175,7 @@ TEST_F(DeviceOps, MomentsOfAVeryLongColumn_LoseNothing) {
 TEST_F(DeviceOps, NearestValues_AreTheReferences_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < test::rounds(150); ++round) {
     const test::BlockShape shape = test::random_shape(random);
     const RandomBlock data(shape, random);
     std::vector<double> targets(static_cast<std::size_t>(shape.columns));
@@ -195,7 +196,7 @@ TEST_F(DeviceOps, Inspect_FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLa
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int found = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::rounds(300); ++round) {
     test::BlockShape shape = test::random_shape(random);
     shape.nan_share = random() % 2 == 0 ? 0.001 : 0;
     const RandomBlock data(shape, random);
@@ -209,7 +210,7 @@ TEST_F(DeviceOps, Inspect_FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLa
     ASSERT_EQ(inexact.fetch()[0], expected_inexact) << test::describe(shape) << " seed " << seed;
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, 50) << "the data did not test much";
+  EXPECT_GT(found, test::rounds(50) / 2) << "the data did not test much";
 }
 
 TEST_F(DeviceOps, Inspect_TellsIntegersWithoutAnExactDouble) {

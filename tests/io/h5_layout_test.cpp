@@ -224,6 +224,29 @@ TEST(H5Layout, AHelperStartedByAThreadThatIsGone_GoesOnReading) {
   }
 }
 
+/// What HDF5 has decompressed is kept for the next rows, however large a band of storage chunks is.
+TEST(H5Layout, TallStorageChunksReadByHdf5_AreAskedOfTheFileOnce) {
+  const ScratchFolder folder;
+  std::mt19937_64 random(fresh_seed());
+  Model model{{20000, 100}, {DType::i32, false}, {}};
+  for (std::int64_t i = 0; i < model.elements(); ++i) {
+    const auto value = static_cast<std::int32_t>(random() % 1000);
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    model.bytes.insert(model.bytes.end(), bytes, bytes + sizeof value);
+  }
+  write_model(folder / "a.h5", model, {.chunk = {20000, 2}, .more = [](hid_t list) {
+                                         H5Pset_scaleoffset(list, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT);
+                                       }});
+  const auto source = open_source(request_for(folder / "a.h5"));
+  for (std::int64_t first = 0; first < 20000; first += 2000) {
+    const PoisonedBuffer buffer(source->bytes_for({first, 2000}));
+    const auto rows = source->read({first, 2000}, buffer.span());
+    const auto wanted = model.rows(0, {first, 2000});
+    EXPECT_EQ(std::memcmp(std::get<DenseRows>(rows.rows).data, wanted.data(), wanted.size()), 0) << first;
+  }
+  EXPECT_LT(source->bytes_read(), 2 * source->info().file_bytes);
+}
+
 TEST(H5Layout, BlocksLowerThanStorageChunks_AreAskedOfTheFileOnce) {
   const ScratchFolder folder;
   Random random;

@@ -86,6 +86,16 @@ TEST_F(Helper, ThatDiesBySignal_IsAnInputErrorNamingFileAndSignal) {
   EXPECT_INPUT_ERROR(plan_error("kill -ABRT $$"), "signal 6");
 }
 
+/// The system's doing, or somebody's: it says nothing about the file.
+TEST_F(Helper, ThatIsKilled_IsAFailureThatDoesNotBlameTheFile) {
+  for (const char* signal : {"KILL", "TERM"}) {
+    const Error e = plan_error(std::string("kill -") + signal + " $$");
+    EXPECT_EQ(e.code(), ExitCode::failed);
+    EXPECT_TRUE(names(e, "was killed")) << e.what();
+    EXPECT_FALSE(names(e, "damaged")) << e.what();
+  }
+}
+
 TEST_F(Helper, ThatUsesUpItsProcessorTime_IsAnInputError) {
   EXPECT_INPUT_ERROR(plan_error("kill -XCPU $$"), "processor time");
 }

@@ -65,6 +65,30 @@ TEST_F(Truncation, BetweenPlanAndOpen_IsAnInputError) {
   EXPECT_NE(std::string(e.what()).find("a.h5:/X: is truncated"), std::string::npos) << e.what();
 }
 
+TEST_F(Truncation, OfNothing_AWriteWhileItIsReadIsAnInputError) {
+  Model model = random_model(random_, {1000, 50}, {DType::f64, false});
+  for (const bool chosen : {false, true}) {
+    write_model(folder_ / "a.h5", model, {});
+    auto source = open_source(request_for(folder_ / "a.h5"));
+    if (chosen) source = select_columns(std::move(source), {3, 1});
+    EXPECT_NO_THROW(source->check_unchanged());
+    std::fstream(folder_ / "a.h5", std::ios::in | std::ios::out | std::ios::binary).seekp(5000).put('x');
+    const Error e = error_of([&] { source->check_unchanged(); });
+    EXPECT_EQ(e.code(), ExitCode::input);
+    EXPECT_NE(std::string(e.what()).find("a.h5:/X: was written to while it was read"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(Truncation, OfNothing_AFileReplacedBetweenPlanAndOpenIsAnInputError) {
+  Model model = random_model(random_, {1000, 50}, {DType::f64, false});
+  write_model(folder_ / "a.h5", model, {});
+  const InputRequest request = request_for(folder_ / "a.h5");
+  const auto plan = plan_input(request);
+  write_model(folder_ / "b.h5", model, {});
+  std::filesystem::rename(folder_ / "b.h5", folder_ / "a.h5");
+  EXPECT_EQ(error_of([&] { make_source(plan, request); }).code(), ExitCode::input);
+}
+
 TEST_F(Truncation, BeforeItIsOpened_IsToldAsTruncated) {
   Model model = random_model(random_, {1000, 4}, {DType::f64, false});
   write_model(folder_ / "a.h5", model, {});

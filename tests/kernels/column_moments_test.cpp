@@ -8,6 +8,7 @@
 #include "kernels/host/kernels.hpp"
 #include "kernels/host/reference.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -40,7 +41,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 TEST(ColumnMoments, OfWholeNumbers_AreExact_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 250; ++round) {
+  for (int round = 0; round < test::rounds(250); ++round) {
     const BlockShape shape = test::random_shape(random);
     const RandomBlock data(shape, random);
     std::vector<double> shift(shape.columns), scale(shape.columns);

@@ -9,6 +9,7 @@
 #include "kernels/host/kernels.hpp"
 #include "kernels/host/reference.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -40,7 +41,7 @@ double normal(std::mt19937_64& random) {
 TEST(CrossProduct, OfWholeNumbers_IsExact_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < test::rounds(120); ++round) {
     BlockShape shape = test::random_shape(random);
     if (random() % 5 == 0) shape.rows += 380;
     if (random() % 12 == 0 && shape.rows < 100) shape.columns += 400;

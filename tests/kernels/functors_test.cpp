@@ -19,6 +19,7 @@
 #include "kernels/inspect_walk.hpp"
 #include "tests/kernels/host_walk.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -95,7 +96,7 @@ TEST(Functors, LoadEveryHalf) {
 TEST(Functors, ValueAt_IsTheReferences_InEveryLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     const BlockShape shape = test::random_shape(random);
     const RandomBlock data(shape, random);
     const AnyRows rows = functors::any_rows(data.block());
@@ -127,7 +128,7 @@ TEST(ColumnWalk, MomentsOfWholeNumbers_AreExact_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int in_vectors = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::rounds(300); ++round) {
     BlockShape shape = test::random_shape(random);
     if (random() % 4 == 0) shape.rows += static_cast<std::int64_t>(random() % 900);
     const RandomBlock data(shape, random);
@@ -150,7 +151,7 @@ TEST(ColumnWalk, MomentsOfWholeNumbers_AreExact_InEveryTypeOrderMaskAndLayout) {
       }
     }
   }
-  EXPECT_GT(in_vectors, 60) << "the data did not test much";
+  EXPECT_GT(in_vectors, test::rounds(60) / 2) << "the data did not test much";
 }
 
 /// The promise that bits depend on rows and columns alone.
@@ -231,7 +232,7 @@ TEST(ColumnWalk, OfNoRows_IsNeutral) {
 TEST(ColumnWalk, NearestValues_AreTheReferences_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     const BlockShape shape = test::random_shape(random);
     const RandomBlock data(shape, random);
     std::vector<double> targets(static_cast<std::size_t>(shape.columns));
@@ -272,7 +273,7 @@ TEST(InspectWalk, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int found = 0, inexact_found = 0;
-  for (int round = 0; round < 800; ++round) {
+  for (int round = 0; round < test::rounds(800); ++round) {
     BlockShape shape = test::random_shape(random);
     shape.nan_share = random() % 2 == 0 ? 0.3 / static_cast<double>(shape.rows * shape.columns) : 0;
     if (size_of(shape.type) == 8 && is_integer(shape.type.dtype)) {
@@ -290,14 +291,14 @@ TEST(InspectWalk, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
     found += expected != nothing_missing ? 1 : 0;
     inexact_found += static_cast<int>(expected_inexact);
   }
-  EXPECT_GT(found, 80) << "the data did not test much";
+  EXPECT_GT(found, test::rounds(80) / 2) << "the data did not test much";
   EXPECT_EQ(inexact_found, 0);
 }
 
 TEST(Functors, TellIntegersWithoutAnExactDouble) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < test::rounds(20000); ++round) {
     const std::uint64_t value = any_bits(random) >> random() % 12;
     const auto nearest = static_cast<double>(value);
     const bool exact = static_cast<long double>(nearest) == static_cast<long double>(value);
@@ -317,7 +318,7 @@ double any_double(std::mt19937_64& random) {
 TEST(BinnedBody, GivesTheBytesOfTheHostKernels) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::rounds(300); ++round) {
     const auto count = static_cast<std::int64_t>(1 + random() % 40);
     std::vector<std::int64_t> sums(binned_bytes(count) / 8 + 1, 0), expected = sums, other = sums, merged = sums;
     for (int k = 0; k < 20; ++k) {
@@ -347,7 +348,7 @@ TEST(BinnedBody, GivesTheBytesOfTheHostKernels) {
 
 TEST(Functors, KeepMinAndMax_PassNaNOver_AsTheHostKernelsDo) {
   std::mt19937_64 random(7);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < test::rounds(1000); ++round) {
     const double acc = any_double(random), value = any_double(random);
     double least = acc, greatest = acc;
     host::keep_min(&least, &value, 1);

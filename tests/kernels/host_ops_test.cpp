@@ -12,6 +12,7 @@
 #include "kernels/host/reference.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -24,7 +25,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 TEST(NearestValues, AreTheReferences_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     const BlockShape shape = test::random_shape(random);
     const RandomBlock data(shape, random);
     std::vector<double> targets(shape.columns);
@@ -64,7 +65,7 @@ double any_double(std::mt19937_64& random) {
 TEST(AddBinned, GivesTheBytesOfTheReference) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < test::rounds(300); ++round) {
     const auto count = static_cast<std::int64_t>(1 + random() % 40);
     const std::size_t words = binned_bytes(count) / 8 + 1;
     const int spread = static_cast<int>(random() % 4);

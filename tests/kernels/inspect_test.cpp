@@ -8,6 +8,7 @@
 #include "kernels/host/kernels.hpp"
 #include "kernels/host/reference.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -19,7 +20,7 @@ TEST(Inspect, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int found = 0;
-  for (int round = 0; round < 600; ++round) {
+  for (int round = 0; round < test::rounds(600); ++round) {
     BlockShape shape = test::random_shape(random);
     shape.nan_share = random() % 2 == 0 ? 0.001 : 0;
     const RandomBlock data(shape, random);
@@ -33,7 +34,7 @@ TEST(Inspect, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
     });
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, 100) << "the data did not test much";
+  EXPECT_GT(found, test::rounds(100) / 2) << "the data did not test much";
 }
 
 TEST(Inspect, KeepsWhatWasThereIfItIsSmaller) {
@@ -55,7 +56,7 @@ TEST(Inspect, AfterTheProduct_FindsTheSameAsInspect) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int found = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < test::rounds(200); ++round) {
     BlockShape shape = test::random_shape(random);
     shape.nan_share = random() % 2 == 0 ? 0.001 : 0;
     const RandomBlock data(shape, random);
@@ -73,7 +74,7 @@ TEST(Inspect, AfterTheProduct_FindsTheSameAsInspect) {
     });
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, 30) << "the data did not test much";
+  EXPECT_GT(found, test::rounds(30) / 2) << "the data did not test much";
 }
 
 TEST(Inspect, InfinitiesAreNotMissing) {

@@ -9,6 +9,7 @@
 #include "kernels/host/reference.hpp"
 #include "tests/kernels/product_doubles.hpp"
 #include "tests/kernels/random_block.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -40,7 +41,7 @@ TEST(ProductPlan, OfWholeNumbers_ReplaysToTheExactProduct_InEveryPrecision) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   constexpr std::int64_t chains[] = {16, 128, 256, 1024};
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::rounds(60); ++round) {
     test::BlockShape shape = test::random_shape(random);
     if (random() % 5 == 0) shape.rows += 380;
     if (shape.columns > 100 && shape.rows > 50) shape.columns = 37;

@@ -347,6 +347,12 @@ TEST(Generate, RefusesOptionsThatMakeNoSense) {
   refused([](auto& o) { o.memory = 1000; }, "memory");
   refused([](auto& o) { o.path += ".npy", o.filter = "gzip"; }, ".npy");
   refused([&](auto& o) { o.path = folder / "missing/x.h5"; }, "folder");
+  // what does not fit would be cut off, and the planted answers would not be those of the values
+  refused([](auto& o) { o.noise = 1e308; }, "do not fit float32");
+  refused([](auto& o) { o.loading = 1e200, o.type = DType::f64; }, "do not fit float64");
+  refused([](auto& o) { o.mean_offset = 66000, o.type = DType::f16; }, "do not fit float16");
+  refused([](auto& o) { o.mean_offset = -100, o.type = DType::u8; }, "do not fit uint8");
+  refused([](auto& o) { o.rows = std::int64_t{1} << 40; }, "are free there");
   EXPECT_EQ(folder.names(), std::set<std::string>{});
 }
 
@@ -360,8 +366,10 @@ TEST(Generate, DiskFull_FailsNamingItAndLeavesNothing) {
     EXPECT_THAT(message, testing::AllOf(testing::HasSubstr(options.path), testing::HasSubstr("No space left")));
     EXPECT_EQ(folder.names(), std::set<std::string>{});
   };
-  expect_full(options_for(folder / "x.h5", 100000, 10));
-  expect_full(options_for(folder / "x.npy", 100000, 10));
+  // the rows alone would fit
+  const std::int64_t rows = (1 << 20) / 40 - 10;
+  expect_full(options_for(folder / "x.h5", rows, 10));
+  expect_full(options_for(folder / "x.npy", rows, 10));
   GenerateOptions chunked = options_for(folder / "x.h5", 100000, 10);
   chunked.chunk_rows = 10000, chunked.chunk_columns = 10, chunked.filter = "gzip";
   expect_full(chunked);

@@ -14,14 +14,9 @@
 #include <utility>
 #include <vector>
 
-namespace rowmill::test {
+#include "tests/support/sanitized.hpp"
 
-/// Built with a sanitizer, whose own memory counts as the program's.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
+namespace rowmill::test {
 
 struct Outcome {
   int exit_code = -1;  ///< 128 + signal where a signal ended it; -1 where the deadline did
