@@ -71,9 +71,7 @@ class ControlPlane {
   void leave();
 
  private:
-  bool will_not_end() const {
-    return deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers);
-  }
+  bool will_not_end() const { return deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers); }
 
   void work();
   void take_in(int from, const ControlMessage& message);

@@ -16,9 +16,7 @@ BandStore::Band* BandStore::find(std::int64_t band) {
 }
 
 void BandStore::begin(Band& band, std::int64_t index) {
-  auto* rows = band.rows;
-  if (rows == nullptr) rows = static_cast<std::byte*>(memory_.allocate(static_cast<std::size_t>(shape_.band_bytes)));
-  band = {.index = index, .rows = rows, .cells_left = shape_.cells, .last_use = ++uses_};
+  band = {.index = index, .place = band.place, .cells_left = shape_.cells, .last_use = ++uses_};
 }
 
 /// The band, new or not; null while there is no room for it.
@@ -26,6 +24,7 @@ BandStore::Band* BandStore::find_or_begin(std::int64_t band) {
   if (Band* there = find(band)) return there;
   if (static_cast<std::int64_t>(bands_.size()) < allowed_) {
     Band& fresh = bands_.emplace_back();
+    fresh.place = static_cast<std::int64_t>(bands_.size()) - 1;
     begin(fresh, band);
     return &fresh;
   }
@@ -56,7 +55,7 @@ void BandStore::decode_some(Lock& lock, Band& band) {
   std::exception_ptr error;
   lock.unlock();
   try {
-    decode_(band.index, first, end, band.rows);
+    decode_(band.index, first, end, band.place);
   } catch (...) {
     error = std::current_exception();
   }
@@ -80,7 +79,7 @@ void BandStore::complete(Lock& lock, Band& band) {
 }
 
 void BandStore::use(std::int64_t index, std::int64_t rows, std::int64_t taken,
-                    const std::function<void(const std::byte*)>& take) {
+                    const std::function<void(std::int64_t)>& take) {
   Lock lock(mutex_);
   Band* band = find_or_begin(index);
   while (band == nullptr) {
@@ -90,10 +89,14 @@ void BandStore::use(std::int64_t index, std::int64_t rows, std::int64_t taken,
   ++band->users;
   if (std::exchange(band->done, false)) band->rows_taken = 0;  // another pass
   complete(lock, *band);
-  const std::exception_ptr error = band->error;
+  std::exception_ptr error = band->error;
   if (!error) {
     lock.unlock();
-    take(band->rows);
+    try {
+      take(band->place);
+    } catch (...) {
+      error = std::current_exception();
+    }
     lock.lock();
   }
   --band->users;

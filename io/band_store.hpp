@@ -1,6 +1,6 @@
 #pragma once
-// Decoded bands of storage chunks that several blocks share, so that each storage chunk is decoded once while blocks
-// are read in order.
+// Which bands of storage chunks, shared by several blocks, are decoded, and where: so that each storage chunk is
+// decoded once while blocks are read in order.
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -8,20 +8,17 @@
 #include <list>
 #include <mutex>
 
-#include "core/pool.hpp"
-
 namespace rowmill {
 
-/// Holds at most a given number of bands. Threads that want the same band decode it together, and while there is
-/// nothing left of it to begin they begin the next one. Thread safe.
+/// Deals a given number of places, in memory or in a file, among bands. Threads that want the same band decode it
+/// together, and while there is nothing left of it to begin they begin the next one. Thread safe.
 class BandStore {
  public:
-  /// Decodes the storage chunks [first_cell, end_cell) of a band into `rows`, the band's rows as they are delivered.
+  /// Decodes the storage chunks [first_cell, end_cell) of a band to the band's place.
   using Decode =
-      std::function<void(std::int64_t band, std::int64_t first_cell, std::int64_t end_cell, std::byte* rows)>;
+      std::function<void(std::int64_t band, std::int64_t first_cell, std::int64_t end_cell, std::int64_t place)>;
 
   struct Shape {
-    std::int64_t band_bytes = 0;
     std::int64_t cells = 1, cells_at_once = 1;  ///< of a band, and those that one thread decodes at a time
   };
   BandStore(Shape shape, Decode decode) : shape_(shape), decode_(std::move(decode)) {}
@@ -30,14 +27,13 @@ class BandStore {
   void allow(std::int64_t bands, std::int64_t end_band);
   std::int64_t bands_allowed() const { return allowed_; }
 
-  /// Calls take(rows of the band), which does not throw, with the band decoded. `taken`: how many of its `rows` rows
-  /// that is; a band of which all have been taken makes room for others first. Throws what decoding throws.
-  void use(std::int64_t band, std::int64_t rows, std::int64_t taken, const std::function<void(const std::byte*)>& take);
+  /// Calls take(the band's place) with the band decoded. `taken`: how many of its `rows` rows
+  /// that is; a band of which all have been taken makes room for others first. Throws what decoding and `take` throw.
+  void use(std::int64_t band, std::int64_t rows, std::int64_t taken, const std::function<void(std::int64_t)>& take);
 
  private:
   struct Band {
-    std::int64_t index = -1;
-    std::byte* rows = nullptr;
+    std::int64_t index = -1, place = 0;
     std::int64_t next_cell = 0, cells_left = 0, rows_taken = 0, last_use = 0;
     int users = 0;
     bool done = false;  ///< all of its rows have been taken
@@ -59,7 +55,6 @@ class BandStore {
   std::condition_variable changed_;
   std::list<Band> bands_;
   std::int64_t uses_ = 0;
-  MemoryPool memory_;
 };
 
 }  // namespace rowmill

@@ -35,6 +35,32 @@ void copy_lines(const Lines& lines, const T* from, T* to) {
   }
 }
 
+/// The two axes that vary fastest are lines and their elements; the others are walked here.
+template <typename T, typename Steps>
+void copy_as(const Steps& steps, const std::byte* from, std::byte* to) {
+  const std::size_t last = steps.size() - 1, walked = last == 0 ? 0 : last - 1;
+  Lines lines;
+  if (last > 0) {
+    lines.count = steps[walked].extent;
+    lines.from_stride = steps[walked].from_stride;
+    lines.to_stride = steps[walked].to_stride;
+  }
+  lines.elements = steps[last].extent;
+  lines.element_stride = steps[last].to_stride;
+  std::array<std::int64_t, kMaxAxes + 1> at = {};
+  for (;;) {
+    std::int64_t source = 0, place = 0;
+    for (std::size_t i = 0; i < walked; ++i) {
+      source += at[i] * steps[i].from_stride;
+      place += at[i] * steps[i].to_stride;
+    }
+    copy_lines(lines, reinterpret_cast<const T*>(from) + source, reinterpret_cast<T*>(to) + place);
+    std::size_t axis = walked;
+    while (axis > 0 && ++at[axis - 1] == steps[axis - 1].extent) at[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
 }  // namespace
 
 ChunkGrid::ChunkGrid(const InputPlan& plan)
@@ -132,27 +158,16 @@ std::int64_t ChunkGrid::row_elements(std::int64_t cell) const {
   return elements;
 }
 
-template <typename T>
-void ChunkGrid::copy_as(const Part& part, const T* from, T* to) const {
-  // the two axes that vary fastest are lines and their elements; the others are walked here
-  const std::size_t last = axes_.size() - 1, walked = last == 0 ? 0 : last - 1;
-  Lines lines;
-  lines.elements = part.extent[last];
-  lines.element_stride = axes_[last].to_stride;
-  if (last > 0)
-    lines = {part.extent[walked], axes_[walked].from_stride, axes_[walked].to_stride, lines.elements,
-             lines.element_stride};
-  std::array<std::int64_t, kMaxAxes> at = {};
-  for (;;) {
-    std::int64_t source = 0, place = 0;
-    for (std::size_t i = 0; i < walked; ++i) {
-      source += at[i] * axes_[i].from_stride;
-      place += at[i] * axes_[i].to_stride;
-    }
-    copy_lines(lines, from + source, to + place);
-    std::size_t axis = walked;
-    while (axis > 0 && ++at[axis - 1] == part.extent[axis - 1]) at[--axis] = 0;
-    if (axis == 0) return;
+void ChunkGrid::copy_steps(const Steps& steps, const std::byte* from, std::byte* to) const {
+  switch (element_bytes_) {
+    case 1:
+      return copy_as<std::uint8_t>(steps, from, to);
+    case 2:
+      return copy_as<std::uint16_t>(steps, from, to);
+    case 4:
+      return copy_as<std::uint32_t>(steps, from, to);
+    default:
+      return copy_as<std::uint64_t>(steps, from, to);
   }
 }
 
@@ -160,18 +175,46 @@ void ChunkGrid::copy(std::int64_t cell, RowRange rows, const std::byte* chunk, s
   if (rows.count == 0) return;
   Part part = part_of(cell);
   part.extent[row_] = rows.count;
-  chunk += rows.first * axes_[row_].from_stride * element_bytes_;
-  to += part.column * element_bytes_;
-  switch (element_bytes_) {
-    case 1:
-      return copy_as(part, reinterpret_cast<const std::uint8_t*>(chunk), reinterpret_cast<std::uint8_t*>(to));
-    case 2:
-      return copy_as(part, reinterpret_cast<const std::uint16_t*>(chunk), reinterpret_cast<std::uint16_t*>(to));
-    case 4:
-      return copy_as(part, reinterpret_cast<const std::uint32_t*>(chunk), reinterpret_cast<std::uint32_t*>(to));
-    default:
-      return copy_as(part, reinterpret_cast<const std::uint64_t*>(chunk), reinterpret_cast<std::uint64_t*>(to));
+  Steps steps;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    steps.push_back({part.extent[i], axes_[i].from_stride, axes_[i].to_stride});
   }
+  copy_steps(steps, chunk + rows.first * axes_[row_].from_stride * element_bytes_, to + part.column * element_bytes_);
+}
+
+/// Strides of a row's elements that lie without gaps, in the order in which a row has them; of rows likewise.
+std::vector<std::int64_t> ChunkGrid::packed_strides(const Part& part) const {
+  std::vector<std::int64_t> strides(axes_.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = axes_.size(); i-- > 0;) {
+    if (i == row_) continue;
+    strides[i] = stride;
+    stride *= part.extent[i];
+  }
+  strides[row_] = stride;
+  return strides;
+}
+
+void ChunkGrid::pack(std::int64_t cell, RowRange rows, const std::byte* chunk, std::byte* to) const {
+  if (rows.count == 0) return;
+  Part part = part_of(cell);
+  const std::vector<std::int64_t> packed = packed_strides(part);
+  part.extent[row_] = rows.count;
+  Steps steps;
+  for (std::size_t i = 0; i < axes_.size(); ++i) steps.push_back({part.extent[i], axes_[i].from_stride, packed[i]});
+  copy_steps(steps, chunk + rows.first * axes_[row_].from_stride * element_bytes_, to);
+}
+
+void ChunkGrid::unpack(std::int64_t cell, std::int64_t rows, const std::byte* packed, std::byte* to) const {
+  if (rows == 0) return;
+  const Part part = part_of(cell);
+  const std::vector<std::int64_t> strides = packed_strides(part);
+  Steps steps = {{rows, strides[row_], axes_[row_].to_stride}};
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (i != row_) steps.push_back({part.extent[i], strides[i], axes_[i].to_stride});
+  }
+  if (steps.size() == 1) steps.push_back({1, 1, 1});
+  copy_steps(steps, packed, to + part.column * element_bytes_);
 }
 
 void ChunkGrid::fill(std::int64_t cell, std::int64_t rows, const FillValue& value, std::byte* to) const {

@@ -25,6 +25,7 @@ class ChunkGrid {
   std::int64_t chunk_bytes() const { return chunk_elements_ * element_bytes_; }
   /// Bytes of the rows of a band, as they are delivered.
   std::int64_t band_bytes() const { return std::min(band_rows_, rows_) * row_bytes_; }
+  std::int64_t row_bytes() const { return row_bytes_; }
   RowRange rows_of(std::int64_t band) const;
 
   /// True where the rows of a band lie in one storage chunk as they are delivered, one behind the other.
@@ -43,7 +44,14 @@ class ChunkGrid {
   /// Copies rows of a whole storage chunk to their places. rows: counted from the chunk's first row, within the data
   /// set. to: the first of these rows, all of its columns, the others behind it without gaps.
   void copy(std::int64_t cell, RowRange rows, const std::byte* chunk, std::byte* to) const;
-  /// The same for a storage chunk that was never written.
+  /// The same, but `to` gets only what the storage chunk holds of each row, packed_bytes() in all; and from
+  /// there to their places.
+  void pack(std::int64_t cell, RowRange rows, const std::byte* chunk, std::byte* to) const;
+  void unpack(std::int64_t cell, std::int64_t rows, const std::byte* packed, std::byte* to) const;
+  std::int64_t packed_bytes(std::int64_t cell, std::int64_t rows) const {
+    return rows * row_elements(cell) * element_bytes_;
+  }
+  /// The same as copy() for a storage chunk that was never written.
   void fill(std::int64_t cell, std::int64_t rows, const FillValue& value, std::byte* to) const;
 
   /// Calls body(element of the chunk's row, column, elements) for each run of elements of a row that lie together in
@@ -71,8 +79,13 @@ class ChunkGrid {
   void add_axis(Axis axis);
   void set_strides();
   Part part_of(std::int64_t cell) const;
-  template <typename T>
-  void copy_as(const Part& part, const T* from, T* to) const;
+  /// An axis along which elements are copied.
+  struct Step {
+    std::int64_t extent, from_stride, to_stride;  ///< strides in elements
+  };
+  using Steps = std::vector<Step>;  ///< slowest first; elements of the last lie side by side where they come from
+  std::vector<std::int64_t> packed_strides(const Part& part) const;
+  void copy_steps(const Steps& steps, const std::byte* from, std::byte* to) const;
 
   std::vector<std::int64_t> shape_, chunk_;
   std::vector<Axis> axes_;  ///< as in the file, slowest first

@@ -68,23 +68,21 @@ DecodedSource::DecodedSource(const InputPlan& plan, std::unique_ptr<StoredChunks
       filtered_(!plan.filters.empty()),
       edges_unfiltered_(plan.edges_unfiltered),
       stored_(std::move(stored)),
-      store_({grid_.band_bytes(), grid_.cells(), std::max<std::int64_t>(1, kDecodedAtOnce / grid_.chunk_bytes())},
-             [this](std::int64_t band, std::int64_t first, std::int64_t end, std::byte* rows) {
-               decode({band * grid_.cells() + first, band * grid_.cells() + end}, grid_.rows_of(band), rows);
-             }) {
+      store_({grid_.cells(), std::max<std::int64_t>(1, kDecodedAtOnce / grid_.chunk_bytes())},
+             [this](std::int64_t band, std::int64_t first, std::int64_t end, std::int64_t place) {
+               keep(band, first, end, place);
+             }),
+      keeper_(keep_in_memory(grid_)) {
   const std::int64_t chunk = grid_.chunk_bytes();
   const auto filters = filtered_ ? static_cast<std::int64_t>(chain_.scratch_bytes(static_cast<std::size_t>(chunk))) : 0;
   needs_memory_a_reader(stored_->reader_bytes() + chunk + filters);
   if (plan.way == Way::fetched) is_read_elsewhere();
+  set_layout_cost(band_cost(info()));
   const std::int64_t bands = (info().rows - 1) / grid_.band_rows() + 1;
   store_.allow(std::min(kBandsUnprepared, memory_bytes / grid_.band_bytes()), bands);
 }
 
 DecodedSource::~DecodedSource() = default;
-
-std::int64_t DecodedSource::blocks_of_band(std::int64_t block_rows) const {
-  return (std::min(grid_.band_rows(), info().rows) - 1) / block_rows + 2;
-}
 
 void DecodedSource::prepare(const ReadingPlan& plan) {
   const std::int64_t band_rows = grid_.band_rows(), block_rows = plan.grid.block_rows();
@@ -100,14 +98,21 @@ void DecodedSource::prepare(const ReadingPlan& plan) {
   store_.allow(bands, last + 1);
   needs_shared_memory(bands * grid_.band_bytes());
   if (bands > 0) return;
-  const std::int64_t repeats = blocks_of_band(block_rows);
-  const std::string cost =
-      "a row lies in storage chunks of " + std::to_string(band_rows) + " rows, which are decoded for each block of " +
-      std::to_string(block_rows) + " rows again (up to " + std::to_string(repeats) + " times), since the " +
-      format_size(grid_.band_bytes()) +
-      " that they hold do not fit in memory: " + "give more --memory, or rechunk: " + rechunk_command(info());
-  if (repeats > kMostRepeats) throw Error(ExitCode::input, info().name() + ": " + cost);
-  warn(info().name() + ": " + cost);
+  if (plan.scratch.empty()) return give_up_or_warn(block_rows);
+  keeper_ = keep_in_scratch(grid_, plan.scratch);
+  store_.allow(wanted, last + 1);
+  needs_memory_a_reader(info().reader_bytes + grid_.chunk_bytes());
+}
+
+void DecodedSource::give_up_or_warn(std::int64_t block_rows) {
+  const std::int64_t repeats = (std::min(grid_.band_rows(), info().rows) - 1) / block_rows + 2;
+  const std::string cost = info().name() + ": a row lies in storage chunks of " + std::to_string(grid_.band_rows()) +
+                           " rows, which are decoded for each block of " + std::to_string(block_rows) +
+                           " rows again (up to " + std::to_string(repeats) + " times), since the " +
+                           format_size(grid_.band_bytes()) + " of rows that they hold do not fit in memory: " +
+                           "give more --memory, or a --scratch folder, or rechunk: " + rechunk_command(info());
+  if (repeats > kMostRepeats) throw Error(ExitCode::input, cost);
+  warn(cost);
 }
 
 void DecodedSource::unfilter(Workspace& space, const StoredChunk& stored, std::span<std::byte> to) const {
@@ -121,23 +126,33 @@ StoredChunk DecodedSource::with_edges(StoredChunk stored, std::int64_t band, std
   return stored;
 }
 
+const std::byte* DecodedSource::whole_chunk(Workspace& space, const StoredChunk& stored) {
+  if (!filtered_ && !stored.bytes.empty()) return stored.bytes.data();
+  const auto bytes = static_cast<std::size_t>(grid_.chunk_bytes());
+  if (space.chunk == nullptr) space.chunk = std::make_unique<Scratch>(scratch_, bytes);
+  if (stored.bytes.empty()) {
+    value_.repeat(grid_.chunk_bytes() / element_bytes(), space.chunk->data());
+  } else {
+    unfilter(space, stored, {space.chunk->data(), bytes});
+  }
+  return space.chunk->data();
+}
+
 /// rows: those wanted of all bands; to: the first of them.
-void DecodedSource::decode_one(Workspace& space, std::int64_t band, std::int64_t cell, const StoredChunk& stored,
-                               RowRange rows, std::byte* to) {
-  const RowRange all = grid_.rows_of(band);
+void DecodedSource::decode_one(Workspace& space, const Piece& piece, RowRange rows, std::byte* to) {
+  const RowRange all = grid_.rows_of(piece.band);
   const std::int64_t first = std::max(all.first, rows.first);
   const RowRange wanted{first - all.first, std::min(all.end(), rows.end()) - first};
   to += (first - rows.first) * row_bytes();
-  if (stored.bytes.empty()) return grid_.fill(cell, wanted.count, value_, to);
-  const auto chunk_bytes = static_cast<std::size_t>(grid_.chunk_bytes());
-  if (grid_.whole_rows() && wanted.count == grid_.band_rows()) return unfilter(space, stored, {to, chunk_bytes});
-  if (!filtered_) return grid_.copy(cell, wanted, stored.bytes.data(), to);
-  if (space.chunk == nullptr) space.chunk = std::make_unique<Scratch>(scratch_, chunk_bytes);
-  unfilter(space, stored, {space.chunk->data(), chunk_bytes});
-  grid_.copy(cell, wanted, space.chunk->data(), to);
+  if (piece.stored.bytes.empty()) return grid_.fill(piece.cell, wanted.count, value_, to);
+  if (grid_.whole_rows() && wanted.count == grid_.band_rows()) {
+    return unfilter(space, piece.stored, {to, static_cast<std::size_t>(grid_.chunk_bytes())});
+  }
+  grid_.copy(piece.cell, wanted, whole_chunk(space, piece.stored), to);
 }
 
-void DecodedSource::decode(Cells cells, RowRange rows, std::byte* to) {
+template <typename F>
+void DecodedSource::for_each(Cells cells, RowRange rows, F&& body) {
   constexpr std::int64_t kAtOnce = 4096;
   const Borrowed space(*this);
   std::vector<std::int64_t> indices;
@@ -145,14 +160,13 @@ void DecodedSource::decode(Cells cells, RowRange rows, std::byte* to) {
     const std::int64_t end = std::min(cells.end, first + kAtOnce);
     indices.clear();
     for (std::int64_t i = first; i < end; ++i) indices.push_back(grid_.index_of(i / grid_.cells(), i % grid_.cells()));
-    const RowRange last_rows = grid_.rows_of((end - 1) / grid_.cells());
     const std::int64_t first_row = std::max(rows.first, first / grid_.cells() * grid_.band_rows());
-    const RowRange asked{first_row, std::min(rows.end(), last_rows.end()) - first_row};
+    const RowRange asked{first_row, std::min(rows.end(), grid_.rows_of((end - 1) / grid_.cells()).end()) - first_row};
     count_bytes(stored_->read(indices, asked, [&](std::size_t position, const StoredChunk& stored) {
-      const std::int64_t band = (first + static_cast<std::int64_t>(position)) / grid_.cells();
-      const std::int64_t cell = (first + static_cast<std::int64_t>(position)) % grid_.cells();
+      const std::int64_t i = first + static_cast<std::int64_t>(position);
+      const std::int64_t band = i / grid_.cells(), cell = i % grid_.cells();
       try {
-        decode_one(*space, band, cell, with_edges(stored, band, cell), rows, to);
+        body(*space, Piece{band, cell, with_edges(stored, band, cell)});
       } catch (const FilterError& e) {
         const RowRange damaged = grid_.rows_of(band);
         throw Error(ExitCode::input, info().name() + ": storage chunk " + grid_.coordinates(indices[position]) +
@@ -161,6 +175,19 @@ void DecodedSource::decode(Cells cells, RowRange rows, std::byte* to) {
       }
     }));
   }
+}
+
+void DecodedSource::decode(Cells cells, RowRange rows, std::byte* to) {
+  for_each(cells, rows, [&](Workspace& space, const Piece& piece) { decode_one(space, piece, rows, to); });
+}
+
+void DecodedSource::keep(std::int64_t band, std::int64_t first_cell, std::int64_t end_cell, std::int64_t place) {
+  const Cells cells{band * grid_.cells() + first_cell, band * grid_.cells() + end_cell};
+  const RowRange rows = grid_.rows_of(band);
+  if (std::byte* to = keeper_->rows_at(place)) return decode(cells, rows, to);
+  for_each(cells, rows, [&](Workspace& space, const Piece& piece) {
+    keeper_->put(place, piece.cell, rows.count, whole_chunk(space, piece.stored));
+  });
 }
 
 void DecodedSource::fill(RowRange rows, std::byte* to) {
@@ -172,8 +199,8 @@ void DecodedSource::fill(RowRange rows, std::byte* to) {
     const bool whole = row == all.first && all.end() <= rows.end();
     if (!whole && store_.bands_allowed() > 0) {
       const std::int64_t count = std::min(all.end(), rows.end()) - row;
-      store_.use(band, all.count, count, [&](const std::byte* kept) {
-        std::memcpy(place, kept + (row - all.first) * row_bytes(), static_cast<std::size_t>(count * row_bytes()));
+      store_.use(band, all.count, count, [&](std::int64_t kept) {
+        keeper_->take(kept, {row - all.first, count}, place);
       });
       row += count;
       continue;

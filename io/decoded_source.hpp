@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/pool.hpp"
+#include "io/band_keeper.hpp"
 #include "io/band_store.hpp"
 #include "io/chunk_grid.hpp"
 #include "io/dense_source.hpp"
@@ -34,12 +35,22 @@ class DecodedSource : public DenseSource {
   struct Workspace;
   class Borrowed;
 
+  /// One storage chunk as it is stored.
+  struct Piece {
+    std::int64_t band, cell;
+    StoredChunk stored;
+  };
+
+  /// Calls body(workspace, piece) for each of the storage chunks; names the one whose filters cannot be undone.
+  template <typename F>
+  void for_each(Cells cells, RowRange rows, F&& body);
   void decode(Cells cells, RowRange rows, std::byte* to);
-  void decode_one(Workspace& space, std::int64_t band, std::int64_t cell, const StoredChunk& stored, RowRange rows,
-                  std::byte* to);
+  void decode_one(Workspace& space, const Piece& piece, RowRange rows, std::byte* to);
+  void keep(std::int64_t band, std::int64_t first_cell, std::int64_t end_cell, std::int64_t place);
+  const std::byte* whole_chunk(Workspace& space, const StoredChunk& stored);
   void unfilter(Workspace& space, const StoredChunk& stored, std::span<std::byte> to) const;
   StoredChunk with_edges(StoredChunk stored, std::int64_t band, std::int64_t cell) const;
-  std::int64_t blocks_of_band(std::int64_t block_rows) const;
+  void give_up_or_warn(std::int64_t block_rows);
 
   const ChunkGrid grid_;
   const FillValue value_;
@@ -50,6 +61,7 @@ class DecodedSource : public DenseSource {
   std::mutex spaces_mutex_;
   std::vector<std::unique_ptr<Workspace>> spaces_;  ///< idle
   BandStore store_;
+  std::unique_ptr<BandKeeper> keeper_;  ///< where store_ keeps bands
 };
 
 }  // namespace rowmill

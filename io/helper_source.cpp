@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "io/h5_helper_answer.hpp"
+#include "io/layout_cost.hpp"
 
 namespace rowmill {
 
@@ -42,6 +43,7 @@ HelperSource::HelperSource(const InputPlan& plan, std::string program, HelperLim
   readers_.set_opening({cache_bytes_, cache_slots_, shared});
   needs_memory_a_reader(kHelperBytes + shared + cache_bytes_);
   is_read_elsewhere();
+  set_layout_cost(band_cost(info()));
 }
 
 void HelperSource::choose_cache(const InputPlan& plan) {

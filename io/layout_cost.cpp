@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
+
 namespace rowmill {
+
+std::string band_cost(const SourceInfo& info) {
+  constexpr std::int64_t kLowBytes = 16 << 20;
+  const std::int64_t band_rows = std::min(info.storage_chunk_rows, info.rows);
+  const std::int64_t band_bytes = band_rows * info.columns * static_cast<std::int64_t>(size_of(info.type));
+  if (band_bytes <= kLowBytes) return {};
+  return "a row lies in storage chunks of " + std::to_string(info.storage_chunk_rows) + " rows (" + info.storage +
+         "): " + format_size(band_bytes) + " of rows are decoded before the first of them can be milled, and again " +
+         "where --memory does not hold them; rechunked, they are read in order: " + rechunk_command(info);
+}
 
 std::string rechunk_command(const SourceInfo& info) {
   constexpr std::int64_t kGoodBytes = 1 << 20;

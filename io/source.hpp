@@ -32,6 +32,7 @@ struct SourceInfo {
   std::int64_t shared_bytes = 0;      ///< memory that the source takes once, whoever reads
   bool read_elsewhere = false;        ///< other processes do the work of reading, threads here wait for them
   bool has_planted = false;           ///< the file holds the answers that `rowmill generate` plants
+  std::string layout_cost;            ///< what it costs that rows lie as they do, and the cure; empty if little
   std::vector<std::string> warnings;  ///< each is said once, by rank 0
 
   /// As messages name it: "FILE:/DATASET", also where the data set was chosen and not given.
@@ -50,6 +51,7 @@ struct ReadingPlan {
   RowRange rows;              ///< of the blocks of this rank
   std::int64_t memory_bytes;  ///< that the source may take to keep what several blocks share
   int readers = 1;            ///< threads that may read at the same time
+  std::string scratch = {};   ///< a folder for what memory does not hold; empty: none
 };
 
 /// Thread safety: `read` may be called from several threads at once, with different buffers.

@@ -104,6 +104,7 @@ json chosen_json(const SourceInfo& info) {
           {"storage", info.storage},
           {"way", info.way},
           {"storage_chunk_rows", info.storage_chunk_rows},
+          {"layout_cost", info.layout_cost.empty() ? json(nullptr) : json(info.layout_cost)},
           {"warnings", info.warnings}};
 }
 
@@ -120,6 +121,7 @@ std::string chosen_text(const SourceInfo& info) {
   if (!info.format_reason.empty()) {
     text += "as " + info.format + ": " + info.format_reason + rows_text(info) + "\n";
   }
+  if (!info.layout_cost.empty()) text += "layout: " + info.layout_cost + "\n";
   for (const std::string& warning : info.warnings) text += "warning: " + warning + "\n";
   return text;
 }

@@ -89,6 +89,8 @@ void add_running(CLI::App& app, RunOptions& run, Words& words) {
       ->check(CLI::IsMember({"auto", "nccl", "mpi"}));
   add(app, "memory", words.memory, "of a node, shared by its ranks, as in 8GiB; 0: a quarter of what is free");
   add(app, "device-memory", words.device_memory, "of a GPU for a rank, as in 40GiB; 0: nine tenths of what is free");
+  add(app, "scratch", run.scratch, "a folder for decoded storage chunks that --memory does not hold")
+      ->check(not_empty());
   add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")
       ->transform(whole_number_within(0, std::numeric_limits<std::int64_t>::max()));
   add(app, "prefetch", run.prefetch, "blocks to read ahead")->transform(whole_number_within(1, 4096));

@@ -66,21 +66,22 @@ std::int64_t contiguous_count(const BlockGrid& grid, int rank, int ranks) {
 
 namespace {
 
-std::int64_t first_of_contiguous(const BlockGrid& grid, int rank, int ranks) {
-  return grid.first_id() + grid.count() / ranks * rank + std::min<std::int64_t>(rank, grid.count() % ranks);
+std::int64_t contiguous_first(const BlockGrid& grid, int rank, int ranks) {
+  const std::int64_t each = grid.count() / ranks, more = grid.count() % ranks;
+  return grid.first_id() + each * rank + std::min<std::int64_t>(rank, more);
 }
 
 }  // namespace
 
 RowRange contiguous_rows(const BlockGrid& grid, int rank, int ranks) {
-  const std::int64_t first = first_of_contiguous(grid, rank, ranks), count = contiguous_count(grid, rank, ranks);
-  if (count == 0) return {grid.rows().first, 0};
+  const std::int64_t first = contiguous_first(grid, rank, ranks), count = contiguous_count(grid, rank, ranks);
+  if (count == 0) return {};
   const std::int64_t first_row = grid.range(first).first;
   return {first_row, grid.range(first + count - 1).end() - first_row};
 }
 
 Shard contiguous_shard(const BlockGrid& grid, int rank, int ranks) {
-  const std::int64_t first = first_of_contiguous(grid, rank, ranks);
+  const std::int64_t first = contiguous_first(grid, rank, ranks);
   Shard shard(static_cast<std::size_t>(contiguous_count(grid, rank, ranks)));
   for (std::size_t i = 0; i < shard.size(); ++i) shard[i] = first + static_cast<std::int64_t>(i);
   return shard;

@@ -107,7 +107,7 @@ class Run {
     const int ranks_here = world_.local_size(), processors = processors_of_rank(ranks_here);
     const RowRange rows = contiguous_rows(grid_, ranks_.rank(), ranks_.size());
     // half of the memory stays for blocks and sums
-    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors});
+    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors, options_.scratch});
   }
 
   void take_device() {

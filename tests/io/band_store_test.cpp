@@ -16,42 +16,49 @@ namespace {
 
 constexpr std::int64_t kCells = 7, kRows = 10, kCellBytes = 64;
 
-/// Each cell of band b is filled with the byte b + cell.
+/// Places in memory. Each cell of band b is filled with the byte b + cell.
 struct Counted {
   std::vector<std::atomic<int>> decoded;
-  explicit Counted(std::int64_t bands) : decoded(static_cast<std::size_t>(bands * kCells)) {}
-  BandStore::Decode decode() {
-    return [this](std::int64_t band, std::int64_t first, std::int64_t end, std::byte* rows) {
-      for (std::int64_t cell = first; cell < end; ++cell) {
-        ++decoded[static_cast<std::size_t>(band * kCells + cell)];
-        std::memset(rows + cell * kCellBytes, static_cast<int>(band + cell), kCellBytes);
-      }
-    };
-  }
-};
+  std::vector<std::vector<std::byte>> places;
+  Counted(std::int64_t bands, int places_allowed)
+      : decoded(static_cast<std::size_t>(bands * kCells)),
+        places(static_cast<std::size_t>(places_allowed), std::vector<std::byte>(kCells * kCellBytes)) {}
 
-bool holds(const std::byte* rows, std::int64_t band) {
-  for (std::int64_t cell = 0; cell < kCells; ++cell) {
-    for (std::int64_t i = 0; i < kCellBytes; ++i) {
-      if (rows[cell * kCellBytes + i] != static_cast<std::byte>(band + cell)) return false;
+  void fill(std::int64_t band, std::int64_t first, std::int64_t end, std::int64_t place) {
+    for (std::int64_t cell = first; cell < end; ++cell) {
+      ++decoded[static_cast<std::size_t>(band * kCells + cell)];
+      std::memset(places.at(static_cast<std::size_t>(place)).data() + cell * kCellBytes, static_cast<int>(band + cell),
+                  kCellBytes);
     }
   }
-  return true;
-}
+  BandStore::Decode decode() {
+    return [this](std::int64_t band, std::int64_t first, std::int64_t end, std::int64_t place) {
+      fill(band, first, end, place);
+    };
+  }
+  bool holds(std::int64_t place, std::int64_t band) const {
+    const auto& rows = places.at(static_cast<std::size_t>(place));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] != static_cast<std::byte>(band + static_cast<std::int64_t>(i) / kCellBytes)) return false;
+    }
+    return true;
+  }
+};
 
 TEST(BandStore, BlocksInOrderByAnyNumberOfThreads_DecodeEachCellOnceAPass) {
   constexpr std::int64_t bands = 20;
   for (const int threads : {1, 2, 5}) {
     for (const std::int64_t at_once : {1, 3, 100}) {
-      Counted counted(bands);
-      BandStore store({kCells * kCellBytes, kCells, at_once}, counted.decode());
+      Counted counted(bands, threads + 2);
+      BandStore store({kCells, at_once}, counted.decode());
       store.allow(threads + 2, bands);
       for (int pass = 1; pass <= 2; ++pass) {
         std::atomic<std::int64_t> next{0};
         std::atomic<int> wrong{0};
         const auto read = [&] {
           for (std::int64_t row = next++; row < bands * kRows; row = next++) {
-            store.use(row / kRows, kRows, 1, [&](const std::byte* rows) { wrong += holds(rows, row / kRows) ? 0 : 1; });
+            store.use(row / kRows, kRows, 1,
+                      [&](std::int64_t place) { wrong += counted.holds(place, row / kRows) ? 0 : 1; });
           }
         };
         std::vector<std::thread> readers;
@@ -66,8 +73,8 @@ TEST(BandStore, BlocksInOrderByAnyNumberOfThreads_DecodeEachCellOnceAPass) {
 }
 
 TEST(BandStore, InAnyOrderWithRoomForOne_IsRightAllTheSame) {
-  Counted counted(9);
-  BandStore store({kCells * kCellBytes, kCells, 2}, counted.decode());
+  Counted counted(9, 1);
+  BandStore store({kCells, 2}, counted.decode());
   store.allow(1, 9);
   std::vector<std::future<bool>> readers;
   for (unsigned t = 0; t < 4; ++t) {
@@ -76,7 +83,7 @@ TEST(BandStore, InAnyOrderWithRoomForOne_IsRightAllTheSame) {
       bool right = true;
       for (int i = 0; i < 200; ++i) {
         const std::int64_t band = static_cast<std::int64_t>(random() % 9);
-        store.use(band, kRows, 1, [&](const std::byte* rows) { right = right && holds(rows, band); });
+        store.use(band, kRows, 1, [&](std::int64_t place) { right = right && counted.holds(place, band); });
       }
       return right;
     }));
@@ -86,16 +93,15 @@ TEST(BandStore, InAnyOrderWithRoomForOne_IsRightAllTheSame) {
 
 TEST(BandStore, AnError_IsThrownToAllWhoWantThatBandAndNobodyElse) {
   std::atomic<bool> broken{true};
-  BandStore store({kCells * kCellBytes, kCells, 1},
-                  [&](std::int64_t band, std::int64_t first, std::int64_t end, std::byte* rows) {
-                    if (band == 1 && first == 3 && broken) throw std::runtime_error("cell 3");
-                    for (std::int64_t cell = first; cell < end; ++cell)
-                      std::memset(rows + cell * kCellBytes, static_cast<int>(band + cell), kCellBytes);
-                  });
+  Counted counted(3, 3);
+  BandStore store({kCells, 1}, [&](std::int64_t band, std::int64_t first, std::int64_t end, std::int64_t place) {
+    if (band == 1 && first == 3 && broken) throw std::runtime_error("cell 3");
+    counted.fill(band, first, end, place);
+  });
   store.allow(3, 3);
   const auto use = [&](std::int64_t band) {
     bool right = false;
-    store.use(band, kRows, kRows, [&](const std::byte* rows) { right = holds(rows, band); });
+    store.use(band, kRows, kRows, [&](std::int64_t place) { right = counted.holds(place, band); });
     return right;
   };
   EXPECT_TRUE(use(0));
@@ -104,6 +110,9 @@ TEST(BandStore, AnError_IsThrownToAllWhoWantThatBandAndNobodyElse) {
   for (auto& reader : readers) EXPECT_THROW(reader.get(), std::runtime_error);
   EXPECT_TRUE(use(2));
   broken = false;
+  EXPECT_TRUE(use(1));
+  EXPECT_THROW(store.use(1, kRows, 1, [](std::int64_t) { throw std::runtime_error("of who takes"); }),
+               std::runtime_error);
   EXPECT_TRUE(use(1));
 }
 

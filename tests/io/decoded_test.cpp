@@ -55,7 +55,7 @@ class Decoded : public ::testing::Test {
 
   static ReadingPlan reading(const Source& source, std::int64_t block_rows, std::int64_t memory) {
     const RowRange all{0, source.info().rows};
-    return {BlockGrid(all, block_rows), all, memory, 4};
+    return {BlockGrid(all, block_rows), all, memory, 4, {}};
   }
 
   ScratchFolder folder_;
@@ -172,6 +172,47 @@ TEST_F(Decoded, SharedStorageChunksThatWouldBeDecodedManyTimes_AreRefusedWithThe
   EXPECT_FALSE(e.row().has_value());
   EXPECT_NE(std::string(e.what()).find("h5repack -l /X:CHUNK=900x10 "), std::string::npos) << e.what();
   EXPECT_NE(std::string(e.what()).find("--memory"), std::string::npos) << e.what();
+}
+
+TEST_F(Decoded, SharedStorageChunksThatMemoryDoesNotHold_AreSpilledToScratchAndDecodedOnce) {
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto axes = static_cast<std::size_t>(pick(random_, 1, 4));
+    const int row_axis = static_cast<int>(pick(random_, 0, static_cast<std::int64_t>(axes) - 1));
+    const DType dtype = all_types()[static_cast<std::size_t>(pick(random_, 0, 11))];
+    std::vector<std::int64_t> shape = extents(axes, 9);
+    shape[static_cast<std::size_t>(row_axis)] = 90;
+    Model model = random_model(random_, shape, {dtype, false});
+    Storage storage;
+    storage.chunk = extents(axes, 12);
+    storage.chunk[static_cast<std::size_t>(row_axis)] = 40;
+    storage.gzip = static_cast<int>(pick(random_, 0, 1));
+    storage.shuffle = true;
+    storage.fill.assign(model.width(), std::byte{0x5A});
+    if (trial % 3 == 0) storage.written_rows = pick(random_, 1, model.shape[0]);
+    SCOPED_TRACE(describe(model.shape) + "axis " + std::to_string(row_axis) + " in chunks " + describe(storage.chunk) +
+                 "seed " + std::to_string(seed_));
+    write_model(folder_ / "a.h5", model, storage);
+    const auto source = open(row_axis);
+    ReadingPlan plan = reading(*source, 7, 0);
+    plan.scratch = folder_ / "";
+    source->prepare(plan);
+    EXPECT_TRUE(source->info().warnings.empty());
+    EXPECT_EQ(source->info().shared_bytes, 0);
+    EXPECT_TRUE(read_blocks(*source, model, 7, 1));
+    EXPECT_EQ(source->bytes_read(), stored_bytes());
+    EXPECT_TRUE(read_blocks(*source, model, 7, 4));
+  }
+}
+
+TEST_F(Decoded, AScratchFolderThatIsNotThere_IsAUsageErrorNamingIt) {
+  Model model = random_model(random_, {900, 10}, {DType::f64, false});
+  write_model(folder_ / "a.h5", model, {.chunk = {900, 1}, .gzip = 1});
+  const auto source = open();
+  ReadingPlan plan = reading(*source, 10, 1000);
+  plan.scratch = folder_ / "nowhere";
+  const Error e = error_of([&] { source->prepare(plan); });
+  EXPECT_EQ(e.code(), ExitCode::usage);
+  EXPECT_NE(std::string(e.what()).find("nowhere"), std::string::npos) << e.what();
 }
 
 TEST_F(Decoded, ADamagedStorageChunk_IsNamedByItsFirstElementAndRows) {
