@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "io/joined_plan.hpp"
 
 namespace rowmill {
 
@@ -175,6 +176,9 @@ SourceInfo info_of(const InputPlan& plan) {
         const std::string way = info_of(part).way;
         if (info.way.find(way) == std::string::npos) info.way += (info.way.empty() ? "" : ", ") + way;
       }
+      break;
+    case Way::rows:
+      describe_parts(plan, info);
       break;
   }
   info.file_bytes = plan.file_bytes;

@@ -16,6 +16,9 @@
 #include "io/fill_value.hpp"
 #include "io/h5_input.hpp"
 #include "io/helper_source.hpp"
+#include "io/inputs.hpp"
+#include "io/joined_plan.hpp"
+#include "io/joined_source.hpp"
 #include "io/npy_source.hpp"
 #include "io/sparse_source.hpp"
 #include "io/stored_chunks.hpp"
@@ -56,6 +59,8 @@ FileListing list_npy(const InputRequest& request, const ReadFile& file) {
 std::unique_ptr<Source> source_of(const InputPlan& plan, const InputRequest& request);
 
 std::unique_ptr<Source> source_of_parts(const InputPlan& plan, const InputRequest& request) {
+  if (plan.way == Way::rows)
+    return join_rows(plan, [request](const InputPlan& part) { return source_of(part, request); });
   std::vector<std::unique_ptr<Source>> parts;
   for (const InputPlan& part : plan.parts) parts.push_back(source_of(part, request));
   if (plan.way == Way::columns) return join_columns(plan, std::move(parts));
@@ -83,6 +88,13 @@ std::unique_ptr<Source> source_as_stored(const InputPlan& plan, const InputReque
   }
 }
 
+InputPlan plan_file(const NamedInput& input, const InputRequest& request) {
+  const ReadFile file(input.path);
+  if (file_format(file, request.format) != "npy") return plan_h5(request, file, input.dataset);
+  if (input.dataset.empty()) return plan_npy(file, request.row_axis, request.memory_limit);
+  throw Error(ExitCode::usage, input.path + ": is a .npy file, it has no data sets: leave out :" + input.dataset);
+}
+
 std::unique_ptr<Source> source_of(const InputPlan& plan, const InputRequest& request) {
   return with_conventions(source_as_stored(plan, request), plan.conventions);
 }
@@ -105,15 +117,9 @@ std::pair<std::string, std::string> split_input(const std::string& input) {
 }
 
 std::vector<std::byte> plan_input(const InputRequest& request) {
-  const auto [path, dataset] = split_input(request.input);
-  const ReadFile file(path);
-  if (file_format(file, request.format) == "npy") {
-    if (!dataset.empty()) {
-      throw Error(ExitCode::usage, path + ": is a .npy file, it has no data sets: leave out :" + dataset);
-    }
-    return serialise(plan_npy(file, request.row_axis, request.memory_limit));
-  }
-  return serialise(plan_h5(request, file, dataset));
+  std::vector<InputPlan> plans =
+      plan_each(expand_inputs(request.inputs), [&](const NamedInput& input) { return plan_file(input, request); });
+  return serialise(plans.size() == 1 ? plans[0] : join_plans(std::move(plans), request.memory_limit));
 }
 
 std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request) {
@@ -121,7 +127,8 @@ std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const In
 }
 
 FileListing list_input(const InputRequest& request) {
-  const ReadFile file(split_input(request.input).first);
+  const std::vector<NamedInput> inputs = expand_inputs(request.inputs);
+  const ReadFile file(inputs[0].path);
   if (file_format(file, request.format) == "npy") return list_npy(request, file);
   FileListing listing = list_h5(request, file);
   try {

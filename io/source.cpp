@@ -141,6 +141,14 @@ void check_pair(const Source& x, Source& other, const char* role) {
 
 }  // namespace
 
+RowPlace place_of_row(const SourceInfo& info, std::int64_t row) {
+  const auto after =
+      std::upper_bound(info.files.begin(), info.files.end(), row,
+                       [](std::int64_t wanted, const SourceFile& file) { return wanted < file.first_row; });
+  if (after == info.files.begin()) return {info.name(), row};
+  return {std::prev(after)->name(), row - std::prev(after)->first_row};
+}
+
 void Source::check_unchanged() const {
   const SourceInfo& source = info();
   if (source.modified_ns == 0) return;  // made in memory

@@ -116,13 +116,17 @@ void check_external(hid_t creation, const std::vector<hsize_t>& shape, std::size
   if (needed > 0) throw Refusal("its external raw files are smaller than the data set");
 }
 
+std::string virtual_file(hid_t creation, std::size_t i) {
+  return text_of(H5Pget_virtual_filename, creation, i);
+}
+
 void check_virtual(hid_t file, hid_t creation, int depth) {
   if (depth > kMaxDepth) throw Refusal("its virtual sources are virtual themselves, too many times over");
   std::size_t count = 0;
   must(H5Pget_virtual_count(creation, &count), "virtual sources");
   std::map<std::string, Id> files;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string file_name = text_of(H5Pget_virtual_filename, creation, i);
+    const std::string file_name = virtual_file(creation, i);
     const std::string dataset_name = text_of(H5Pget_virtual_dsetname, creation, i);
     if (is_pattern(file_name) || is_pattern(dataset_name)) {
       throw Refusal("its virtual sources are named by a pattern (\"" + file_name +
@@ -137,7 +141,7 @@ void check_virtual(hid_t file, hid_t creation, int depth) {
       if (!companion) {
         throw Refusal("its virtual source \"" + file_name + "\" is not there: HDF5 would give fill values instead");
       }
-      if (files.size() > 256) files.clear();
+      if (files.size() >= 64) files.clear();
       files.emplace(file_name, open_file(companion->path));
     }
     check_source(files.at(file_name), creation, i, dataset_name, file_name, depth);

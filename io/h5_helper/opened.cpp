@@ -66,21 +66,33 @@ Id open_any(hid_t file, const std::string& path) {
   return open_guarded(file, column ? column->table : path, access, guard);
 }
 
-OpenedDataset::OpenedDataset(hid_t file, const std::string& name, ChunkCache cache) {
-  const std::optional<TableColumn> column = table_column(file, name);
-  const std::string path = column ? column->table : name;
+void OpenedDataset::open_with_cache() {
   LinkGuard guard;
+  const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
+  must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
+  must(H5Pset_chunk_cache(access, static_cast<std::size_t>(cache_.slots), static_cast<std::size_t>(cache_.bytes), 1.0),
+       "chunk cache");
+  const hid_t id = H5Dopen2(file_, path_.c_str(), access);
+  if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
+  id_ = Id(id, H5Dclose, "it cannot be opened");
+}
+
+void OpenedDataset::reopen() {
+  { const Id closed = std::move(id_); }
+  open_with_cache();
+}
+
+OpenedDataset::OpenedDataset(hid_t file, const std::string& name, ChunkCache cache) : file_(file), cache_(cache) {
+  const std::optional<TableColumn> column = table_column(file, name);
+  path_ = column ? column->table : name;
   {
+    LinkGuard guard;
     const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
     must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
     // closed again before it is opened with a cache of its own: HDF5 shares what is open, with the cache it has
-    in_this_file_ = file_number(open_object(file, path, access, guard)) == file_number(file);
-    must(H5Pset_chunk_cache(access, static_cast<std::size_t>(cache.slots), static_cast<std::size_t>(cache.bytes), 1.0),
-         "chunk cache");
-    const hid_t id = H5Dopen2(file, path.c_str(), access);
-    if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
-    id_ = Id(id, H5Dclose, "it cannot be opened");
+    in_this_file_ = file_number(open_object(file, path_, access, guard)) == file_number(file);
   }
+  open_with_cache();
   creation_ = Id(H5Dget_create_plist(id_), H5Pclose, "creation list");
   datatype_ = Id(H5Dget_type(id_), H5Tclose, "datatype");
   element_ = classify(datatype_);

@@ -27,6 +27,9 @@ class OpenedDataset {
   /// missing or not allowed.
   OpenedDataset(hid_t file, const std::string& path, ChunkCache cache);
 
+  /// Closes what H5Dread has opened for it.
+  void reopen();
+
   hid_t id() const { return id_; }
   hid_t creation() const { return creation_; }
   hid_t datatype() const { return datatype_; }
@@ -43,6 +46,11 @@ class OpenedDataset {
 
  private:
   void narrow_to(const std::string& member);
+  void open_with_cache();
+
+  hid_t file_;
+  std::string path_;
+  ChunkCache cache_;
 
   Id id_, creation_, datatype_, member_type_;
   Element element_;

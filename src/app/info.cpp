@@ -20,7 +20,7 @@ namespace {
 
 InputRequest request_of(const RunOptions& run) {
   InputRequest request;
-  request.input = run.input;
+  request.inputs = run.inputs;
   request.format = run.format;
   request.row_axis = run.row_axis;
   if (run.timeout.count() > 0) request.time_limit = std::min(request.time_limit, run.timeout);
@@ -93,7 +93,10 @@ json place_json(const Place& place) {
 }
 
 json chosen_json(const SourceInfo& info) {
+  json files = json::array();
+  if (!info.files.empty()) files = files_json(info);
   return {{"dataset", info.dataset},
+          {"files", files},
           {"format", info.format},
           {"format_reason", info.format_reason},
           {"rows", info.rows},
@@ -114,6 +117,19 @@ std::string rows_text(const SourceInfo& info) {
   return "; rows are axis " + std::to_string(info.row_axis) + " of the data set";
 }
 
+/// The files that are joined, the first of them one a line.
+std::string files_text(const SourceInfo& info) {
+  constexpr std::size_t shown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < info.files.size() && i < shown; ++i) {
+    const SourceFile& file = info.files[i];
+    text += "  rows " + std::to_string(file.first_row) + ":" + std::to_string(file.first_row + file.rows) + " are " +
+            file.name() + ", " + file.stored_type + "\n";
+  }
+  if (info.files.size() > shown) text += "  and " + std::to_string(info.files.size() - shown) + " more files\n";
+  return text;
+}
+
 std::string chosen_text(const SourceInfo& info) {
   std::string text = "\nwould mill " + (info.dataset.empty() ? info.path : info.dataset) + ": " +
                      std::to_string(info.rows) + " rows × " + std::to_string(info.columns) + " columns, " +
@@ -122,6 +138,7 @@ std::string chosen_text(const SourceInfo& info) {
     text += "as " + info.format + ": " + info.format_reason + rows_text(info) + "\n";
   }
   if (!info.layout_cost.empty()) text += "layout: " + info.layout_cost + "\n";
+  text += files_text(info);
   for (const std::string& warning : info.warnings) text += "warning: " + warning + "\n";
   return text;
 }
@@ -150,8 +167,9 @@ std::string describe_input(const CommandLine& line, World& alone) {
                      (listing.format_reason.empty() ? "" : " (" + listing.format_reason + ")") + ", " +
                      format_size(listing.bytes) + "\n" + format_table(rows);
   for (const std::string& note : listing.notes) text += note + "\n";
-  if (chosen.code != ExitCode::ok && !split_input(line.run.input).second.empty())
-    throw Error(chosen.code, chosen.why_not);
+  const auto& inputs = line.run.inputs;
+  const bool named = inputs.size() > 1 || !split_input(inputs[0]).second.empty();
+  if (chosen.code != ExitCode::ok && named) throw Error(chosen.code, chosen.why_not);
   if (!chosen.info) {
     text += "\nnothing would be milled: " + chosen.why_not + "\n";
     all["would_mill"] = nullptr;

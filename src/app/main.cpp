@@ -32,7 +32,7 @@ bool speaks_before_mpi() {
 /// Nothing if it is not one column of as many doubles as `rows`, whatever a file claims.
 std::vector<double> small_dataset(const std::string& input, std::int64_t rows_wanted) {
   InputRequest request;
-  request.input = input;
+  request.inputs = {input};
   request.format = "hdf5";
   const auto source = make_source(plan_input(request), request);
   const SourceInfo& info = source->info();

@@ -27,7 +27,7 @@ constexpr double largest = std::numeric_limits<double>::max();
 constexpr const char* overview =
     R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
 
-usage: rowmill COMMAND INPUT[:/DATASET] [options] [-o OUT.h5]
+usage: rowmill COMMAND INPUT[:/DATASET]... [options] [-o OUT.h5]
        mpirun -n 4 rowmill COMMAND ...
 
 commands
@@ -70,7 +70,9 @@ void add_general(CLI::App& app, CommandLine& line) {
 
 void add_input(CLI::App& app, CommandLine& line) {
   RunOptions& run = line.run;
-  app.add_option("INPUT", run.input, "FILE or FILE:/DATASET")->required();
+  app.add_option("INPUT", run.inputs,
+                 "FILE or FILE:/DATASET; several, or a quoted pattern as in 'runs/*.h5:/X', are joined along rows")
+      ->required();
   add(app, "format", run.format, "auto, hdf5, netcdf, matlab, anndata, 10x, loom, pandas or npy")
       ->check(CLI::IsMember({"auto", "hdf5", "netcdf", "matlab", "anndata", "10x", "loom", "pandas", "npy"}));
   add(app, "row-axis", run.row_axis, "the axis that is rows; the others are columns")
@@ -197,6 +199,8 @@ std::string resolved(const std::string& command, const CLI::App& app) {
     const bool flag = option->get_expected_max() == 0, given = option->count() > 0;
     if (flag) {
       all[name] = given;
+    } else if (name == "input" && option->results().size() > 1) {
+      all[name] = option->results();
     } else {
       const std::string text = given ? option->results().back() : option->get_default_str();
       const auto number = nlohmann::json::parse(text, nullptr, false);

@@ -121,6 +121,19 @@ std::string wrote_text(const CommandLine& line) {
   return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+json files_json(const SourceInfo& info) {
+  json files = json::array();
+  for (const SourceFile& file : info.files) {
+    files.push_back({{"path", file.path},
+                     {"dataset", file.dataset},
+                     {"format", file.format},
+                     {"dtype", file.stored_type},
+                     {"first_row", file.first_row},
+                     {"rows", file.rows}});
+  }
+  return files;
+}
+
 std::string format_table(const TableRows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -198,6 +211,7 @@ std::string result_json(const CommandLine& line, const RunReport& report) {
              {"bytes", report.pipeline.bytes},
              {"read_seconds", report.pipeline.read_seconds},
              {"wait_seconds", report.pipeline.wait_seconds}}}};
+  if (!report.source.files.empty()) all["input"]["files"] = files_json(report.source);
   if (!report.chosen_columns.empty()) all["chosen_columns"] = report.chosen_columns;
   if (!report.source.column_names.empty()) all["column_names"] = report.source.column_names;
   for (const auto& [name, value] : report.result.attributes()) {

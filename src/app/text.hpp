@@ -1,5 +1,6 @@
 #pragma once
 // What people and programs see on stdout.
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ std::string result_table(const CommandLine& line, const RunReport& report, const
 
 /// One JSON object. Arrays of more than 10,000 numbers are given by shape; infinities and NaN as strings.
 std::string result_json(const CommandLine& line, const RunReport& report);
+
+/// The files that a source is joined of.
+nlohmann::json files_json(const SourceInfo& info);
 
 /// Columns of text, right-aligned but for the first, two spaces apart.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);

@@ -129,15 +129,24 @@ std::string command_as_run(const RunOptions& options, const RunReport& report) {
   return as_text(all);
 }
 
-json input_as_json(const SourceInfo& info) {
-  return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
-                           {"dataset", info.dataset},
-                           {"format", info.format},
-                           {"shape", info.shape},
-                           {"row_axis", info.row_axis},
-                           {"dtype", info.stored_type},
-                           {"size", info.file_bytes},
-                           {"mtime_ns", info.modified_ns}}});
+/// `one`: a SourceInfo of one file, or a SourceFile.
+template <typename One>
+json input_as_json(const One& one) {
+  return json{{"path", std::filesystem::absolute(one.path).string()},
+              {"dataset", one.dataset},
+              {"format", one.format},
+              {"shape", one.shape},
+              {"row_axis", one.row_axis},
+              {"dtype", one.stored_type},
+              {"size", one.file_bytes},
+              {"mtime_ns", one.modified_ns}};
+}
+
+json inputs_as_json(const SourceInfo& info) {
+  json all = json::array();
+  for (const SourceFile& file : info.files) all.push_back(input_as_json(file));
+  if (info.files.empty()) all.push_back(input_as_json(info));
+  return all;
 }
 
 /// Greatest of what ranks use.
@@ -165,7 +174,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
   sink.attribute("command", command_as_run(options, report));
-  sink.attribute("inputs", as_text(input_as_json(report.source)));
+  sink.attribute("inputs", as_text(inputs_as_json(report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);
   sink.attribute("missing", name_of(job_options.missing));

@@ -26,9 +26,9 @@ struct ColumnRange {
 
 /// The options of a job's run as the user gave them; the same on every rank.
 struct RunOptions {
-  std::string job;     ///< "stats", "gram", "cov"
-  std::string input;   ///< "FILE" or "FILE:/DATASET"
-  std::string output;  ///< empty: no result file
+  std::string job;                  ///< "stats", "gram", "cov"
+  std::vector<std::string> inputs;  ///< "FILE" or "FILE:/DATASET"; several are joined along rows
+  std::string output;               ///< empty: no result file
   bool overwrite = false;
 
   std::string format = "auto";

@@ -63,7 +63,7 @@ TEST(Options, OfAJob_AreUnderstood) {
   ASSERT_TRUE(parsed.line) << parsed.text;
   const RunOptions& run = parsed.line->run;
   EXPECT_EQ(run.job, "cov");
-  EXPECT_EQ(run.input, "f.h5:/X");
+  EXPECT_EQ(run.inputs, std::vector<std::string>{"f.h5:/X"});
   EXPECT_EQ(run.output, "out.h5");
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(run.first_row, 10);
@@ -115,6 +115,15 @@ TEST(Options, FromTheEnvironmentAndAFile_GiveWayToTheCommandLine) {
   EXPECT_EQ(parsed.line->run.block_rows, 123);
 }
 
+TEST(Options, SeveralInputs_AreTakenInTheirOrder) {
+  const Parsed parsed = parse({"stats", "b.h5", "--ddof", "0", "a*.h5:/X", "-o", "out.h5", "c.npy"});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  const std::vector<std::string> inputs = {"b.h5", "a*.h5:/X", "c.npy"};
+  EXPECT_EQ(parsed.line->run.inputs, inputs);
+  EXPECT_EQ(parsed.line->run.output, "out.h5");
+  EXPECT_EQ(nlohmann::json::parse(parsed.line->run.command_json).at("input"), inputs);
+}
+
 TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
   const std::vector<std::vector<const char*>> wrong = {{"cow", "f.h5"},
                                                        {"cov"},
@@ -130,7 +139,6 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
                                                        {"cov", "f.h5", "--precision", "fp8"},
                                                        {"cov", "f.h5", "--columns", "1:1"},
                                                        {"cov", "f.h5", "--format", "parquet"},
-                                                       {"stats", "a.h5", "b.h5"},
                                                        {"gram", "f.h5", "--ddof", "1"},
                                                        {"generate", "x.h5"},
                                                        {"cov", "f.h5", "--timeout", "5 parsecs"}};
