@@ -15,16 +15,6 @@ namespace {
 
 constexpr std::size_t shown_columns = 12;
 
-std::string grouped(std::int64_t value) {
-  const std::string digits = std::to_string(value);
-  std::string text;
-  for (std::size_t k = 0; k < digits.size(); ++k) {
-    if (k > 0 && (digits.size() - k) % 3 == 0) text += ',';
-    text += digits[k];
-  }
-  return text;
-}
-
 std::string column_name(const RunReport& report, std::size_t column) {
   const auto& names = report.source.column_names;
   if (column < names.size()) return names[column];
