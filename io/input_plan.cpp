@@ -128,16 +128,16 @@ SourceInfo info_of(const InputPlan& plan) {
   info.storage = plan.storage;
   switch (plan.way) {
     case Way::contiguous:
-      info.way = "pread";
+      info.way = "read directly";
       break;
     case Way::chunks:
-      info.way = "storage chunks by pread";
+      info.way = "storage chunks read directly";
       break;
     case Way::fill:
       info.way = "fill value, nothing is stored";
       break;
     case Way::helper:
-      info.way = "H5Dread in the helper";
+      info.way = "read by HDF5 in a process of its own";
       break;
   }
   info.file_bytes = plan.file_bytes;

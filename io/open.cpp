@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 
@@ -21,6 +22,11 @@ namespace {
 bool exists(const std::string& path) {
   struct stat status = {};
   return ::stat(path.c_str(), &status) == 0;
+}
+
+bool is_file(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool is_executable(const std::string& path) {
@@ -64,9 +70,38 @@ std::pair<std::string, std::string> split_input(const std::string& input) {
   return {input.substr(0, last), input.substr(last + 1)};
 }
 
+namespace {
+
+/// The input that was meant where there is no file of the name given, but one of its beginning: "a.h5:X", "a.h5/X",
+/// "a.h5:". Empty where there is none.
+std::string meant_by(const std::string& input) {
+  for (std::size_t at = input.find_last_of(":/"); at != std::string::npos && at > 0;
+       at = input.find_last_of(":/", at - 1)) {
+    const std::string path = input.substr(0, at);
+    if (!is_file(path)) continue;
+    const std::size_t name = input.find_first_not_of(":/", at);
+    return name == std::string::npos ? path + " alone, or " + path + ":/DATASET" : path + ":/" + input.substr(name);
+  }
+  return {};
+}
+
+ReadFile open_input(const std::string& input) {
+  const std::string path = split_input(input).first;
+  if (!exists(path)) {
+    if (const std::string meant = meant_by(input); !meant.empty())
+      throw Error(ExitCode::input, input + ": there is no such file; did you mean " + meant + "?");
+    if (path.find_first_of("*?[") != std::string::npos)
+      throw Error(ExitCode::input,
+                  path + ": there is no such file, and patterns are not matched: a run takes one file");
+  }
+  return ReadFile(path);
+}
+
+}  // namespace
+
 std::vector<std::byte> plan_input(const InputRequest& request) {
   const auto [path, dataset] = split_input(request.input);
-  const ReadFile file(path);
+  const ReadFile file = open_input(request.input);
   if (file_format(file, request.format) == "npy") {
     if (!dataset.empty()) {
       throw Error(ExitCode::usage, path + ": is a .npy file, it has no data sets: leave out :" + dataset);
@@ -94,13 +129,15 @@ std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const In
 }
 
 FileListing list_input(const InputRequest& request) {
-  const ReadFile file(split_input(request.input).first);
+  const ReadFile file = open_input(request.input);
   if (file_format(file, request.format) == "npy") return list_npy(request, file);
   FileListing listing = list_h5(request, file);
   try {
     listing.notes.push_back("milled if none is named: " + choose_dataset(listing));
   } catch (const Error&) {
-    listing.notes.emplace_back("none is milled unless it is named");
+    const bool some = std::any_of(listing.datasets.begin(), listing.datasets.end(),
+                                  [](const DatasetLine& line) { return line.numeric; });
+    if (some) listing.notes.emplace_back("none is milled unless it is named");  // else the reason is all there is
   }
   return listing;
 }

@@ -10,4 +10,7 @@ namespace rowmill::h5 {
 /// links leads to it; external links are not followed. Throws Refusal.
 nlohmann::json list_datasets(hid_t file);
 
+/// "it holds /a, /g/b and 3 more" of the data sets whose names begin with `group`, a few of them by name.
+std::string held_in(hid_t file, const std::string& group);
+
 }  // namespace rowmill::h5

@@ -132,7 +132,7 @@ class Server {
     if (file_ < 0) open_path(request.tail.substr(0, zero));  // else it has been listed
     const ChunkCache cache{request.json.value("cache", std::int64_t{1} << 20),
                            request.json.value("slots", std::int64_t{521})};
-    dataset_.emplace(file_, request.tail.substr(zero + 1), cache);
+    open_dataset(request.tail.substr(zero + 1), cache);
     axis_ = request.json.at("axis").get<int>();
     if (dataset_->shape().empty()) return make_plan(file_, *dataset_, 0);  // refuses
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
@@ -141,6 +141,14 @@ class Server {
     if (request.json.at("op") == "plan") return make_plan(file_, *dataset_, axis_);
     if (const std::string why = why_not(*dataset_); !why.empty()) throw Refusal(why);
     return {{{"shape", dataset_->shape()}}, {}};
+  }
+
+  void open_dataset(const std::string& path, ChunkCache cache) {
+    try {
+      dataset_.emplace(file_, path, cache);
+    } catch (const NoDataset& e) {
+      throw Refusal(std::string(e.what()) + "; " + held_in(file_, e.group()));
+    }
   }
 
   PlanAnswer read(const Request& request) {

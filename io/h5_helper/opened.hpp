@@ -13,6 +13,16 @@ namespace rowmill::h5 {
 /// Opens a file read-only, without locks. Throws Refusal.
 Id open_file(const std::string& path);
 
+/// There is no data set of the name: nothing at all, or a group. The group whose data sets may have been meant.
+class NoDataset : public Refusal {
+ public:
+  NoDataset(const std::string& what, std::string group) : Refusal(what), group_(std::move(group)) {}
+  const std::string& group() const { return group_; }
+
+ private:
+  std::string group_;
+};
+
 /// Room for storage chunks that H5Dread keeps decompressed between calls.
 struct ChunkCache {
   std::int64_t bytes = 0, slots = 521;
@@ -20,7 +30,7 @@ struct ChunkCache {
 
 class OpenedDataset {
  public:
-  /// Throws Refusal: there is no such data set, or it needs something that is missing or not allowed.
+  /// Throws NoDataset, or Refusal: it needs something that is missing or not allowed.
   OpenedDataset(hid_t file, const std::string& path, ChunkCache cache);
 
   hid_t id() const { return id_; }
