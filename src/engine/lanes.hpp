@@ -23,6 +23,7 @@ class Lanes {
     bool look_for_inexact = false;
     std::string input;                  ///< named in messages, with
     std::vector<std::int64_t> columns;  ///< the numbers that its columns have in the input; empty: 0, 1, 2, …
+    std::string missing_cure;           ///< what to do about a missing value
   };
 
   /// Takes rows of a job's row output: the block's rows, and width numbers for each. Blocks come in any order.

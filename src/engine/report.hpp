@@ -38,6 +38,9 @@ void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport&
 void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world,
                     const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
 
+/// What to say of a result file whose name promises another format; empty where it does not.
+std::string output_warning(const std::string& output);
+
 std::string name_of(Missing missing);
 
 /// The time now, UTC, ISO 8601.
