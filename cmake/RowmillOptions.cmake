@@ -19,6 +19,10 @@ if(ROWMILL_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(rowmill_options INTERFACE -fsanitize=${ROWMILL_SANITIZE})
 endif()
+if(ROWMILL_FUZZ)
+  # every program is watched; only the fuzz targets get the fuzzer's main
+  target_compile_options(rowmill_options INTERFACE -fsanitize=fuzzer-no-link -fno-sanitize-recover=all)
+endif()
 
 # rowmill_room(NAME SOURCES... LINK targets...): a static library of one room.
 function(rowmill_room name)

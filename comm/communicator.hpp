@@ -76,6 +76,10 @@ class Communicator {
   /// ends the program (see poll). Throws std::invalid_argument for other kinds. With count 0 nothing is exchanged.
   virtual void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) = 0;
 
+  /// Does reduce hand memory that only the device reaches to the library that sums? Else it goes through staging
+  /// memory.
+  virtual bool reduces_on_device() const { return false; }
+
   /// As reduce of each, in this order; a communicator may send them together. Ranks give the same list.
   virtual void reduce_all(Backend& backend, std::span<const Reduction> reductions, Queue queue);
 

@@ -1,13 +1,6 @@
 #include "comm/control_plane.hpp"
 
-#include <mpi.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <string>
-#include <thread>
 #include <utility>
 
 #include "comm/backoff.hpp"
@@ -18,17 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kWorkInterval{1};
-// Rank r reports a silent rank 0 this much later than rank r - 1 would, so that one line is written.
-constexpr milliseconds kReporterStep{100};
-// A reporter lets its notice reach the others for so long; they wait so long for its abort.
-constexpr milliseconds kNoticeTime{50}, kAbortGrace{2000};
-
-// What a signal handler may touch. The one place that cannot be without a global: handlers take no arguments.
-volatile sig_atomic_t sigterm_came = 0;
-
-void note_sigterm(int) {
-  sigterm_came = 1;
-}
 
 bool worse(const ControlMessage& a, const ControlMessage& b) {
   if (a.failed != b.failed) return a.failed != 0;
@@ -49,12 +31,7 @@ ControlPlane::ControlPlane(milliseconds timeout)
     : watch_(link_.size(), Clock::now()), states_(static_cast<std::size_t>(link_.size())), worked_(Clock::now()) {
   set_timeout(timeout);
   verdict_.kind = ControlMessage::Kind::verdict;
-  sigterm_came = 0;
-  ::signal(SIGTERM, note_sigterm);
-}
-
-ControlPlane::~ControlPlane() {
-  ::signal(SIGTERM, SIG_DFL);
+  watch_for_termination();
 }
 
 void ControlPlane::set_timeout(milliseconds timeout) {
@@ -80,16 +57,6 @@ void ControlPlane::work() {
   check_silence();
 }
 
-/// Rank r waits for r steps whether a lower rank speaks; what it says comes as a notice, as with a silent rank.
-void ControlPlane::check_termination() {
-  if (sigterm_came == 0) return;
-  if (!terminated_) terminated_ = worked_;
-  const bool quiet = mine().leaving != 0 || closing_ || overslept_;
-  if (!quiet && worked_ - *terminated_ < (rank() + 1) * kReporterStep) return;
-  if (!quiet) say_for_all("ended by SIGTERM, which launchers send when another rank has died");
-  ::_exit(128 + SIGTERM);
-}
-
 void ControlPlane::take_in(int from, const ControlMessage& message) {
   watch_.heard(from);
   switch (message.kind) {
@@ -102,10 +69,7 @@ void ControlPlane::take_in(int from, const ControlMessage& message) {
       take_verdict(message);
       break;
     case ControlMessage::Kind::reporting:
-      // One rank writes the line and aborts all; if its abort does not come here, this rank ends quietly by itself.
-      std::this_thread::sleep_for(kAbortGrace);
-      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::device));
-      break;
+      end_quietly();
     case ControlMessage::Kind::bye:
       states_[static_cast<std::size_t>(from)] = message;
       ++byes_;
@@ -190,56 +154,6 @@ void ControlPlane::publish() {
   changed_ = false;
 }
 
-void ControlPlane::check_silence() {
-  if (timeout_.count() == 0) return;
-  if (!is_hub()) {
-    const Clock::duration silence = watch_.silence(0);
-    if (silence > timeout_ + (rank() - 1) * kReporterStep) report_silence(0, silence);
-    return;
-  }
-  for (int peer = 1; peer < size(); ++peer) {
-    const bool gone = states_[static_cast<std::size_t>(peer)].kind == ControlMessage::Kind::bye;
-    if (!gone && watch_.silence(peer) > timeout_) report_silence(peer, watch_.silence(peer));
-  }
-}
-
-/// Writes a line for all ranks, and lets them know that it is written.
-void ControlPlane::say_for_all(const std::string& text) {
-  ControlMessage notice;
-  notice.kind = ControlMessage::Kind::reporting;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank()) link_.send(peer, notice);
-  }
-  const std::string line = "rowmill[" + std::to_string(rank()) + "]: error: " + text + "\n";
-  // Written by hand: the line must be seen at every log level, and whole.
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) std::perror("rowmill");
-  for (const auto until = Clock::now() + kNoticeTime; Clock::now() < until;) {
-    link_.progress();
-    std::this_thread::yield();
-  }
-}
-
-void ControlPlane::report_silence(int silent, Clock::duration silence) {
-  const ControlMessage& last = states_[static_cast<std::size_t>(silent)];
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%.1f", std::chrono::duration<double>(silence).count());
-  say_and_abort("rank " + std::to_string(silent) + " has been silent for " + seconds + " s; it was last " +
-                describe({last.stage, last.block}));
-}
-
-void ControlPlane::say_and_abort(const std::string& text, ExitCode code) {
-  say_for_all(text);
-  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
-  ::_exit(static_cast<int>(code));
-}
-
-/// What a lower rank says meanwhile comes as a notice, and ends this one.
-void ControlPlane::end_all(const std::string& text) {
-  const auto until = Clock::now() + rank() * kReporterStep;
-  for (Backoff backoff; Clock::now() < until; backoff.pause()) work();
-  say_and_abort(text);
-}
-
 Verdict ControlPlane::verdict() const {
   ControlMessage worst = mine();
   if (worse(verdict_, worst)) worst = verdict_;
@@ -274,7 +188,7 @@ Agreement ControlPlane::agree(const std::optional<Failure>& failure) {
   const Clock::time_point began = Clock::now();
   for (Backoff backoff; mine().epoch == epoch; backoff.pause()) {
     work();
-    if (timeout_.count() != 0 && Clock::now() - began > timeout_ + rank() * kReporterStep) check_lingering();
+    check_lingering(began);
   }
   if (is_hub()) work();  // the outcome goes out at once
   const std::optional<Failure> announced = std::exchange(failure_, std::nullopt);
@@ -282,13 +196,6 @@ Agreement ControlPlane::agree(const std::optional<Failure>& failure) {
   if (failed_rank < 0) return {};
   return {false, static_cast<ExitCode>(verdict_.outcome_code), failed_rank,
           failed_rank == rank() && announced ? announced->message : std::string()};
-}
-
-/// A rank may beat and still never come: something that cannot be interrupted, such as its device, holds it. Ranks with
-/// rows before a failure's take the time that they need.
-void ControlPlane::check_lingering() {
-  if (!failure_ || failure_->row) return;
-  say_and_abort(failure_->message + "; thereafter not all ranks came to an end in time", failure_->code);
 }
 
 void ControlPlane::leave() {

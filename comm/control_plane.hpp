@@ -27,9 +27,13 @@ class ControlPlane {
   ControlPlane& operator=(const ControlPlane&) = delete;
   ~ControlPlane();
 
+  /// Has SIGTERM come? From any thread.
+  static bool termination_asked();
+
   int rank() const { return link_.rank(); }
   int size() const { return link_.size(); }
   void set_timeout(std::chrono::milliseconds timeout);
+  std::chrono::milliseconds timeout() const { return timeout_; }
 
   /// What this rank is doing, for its heartbeats.
   void set_heartbeat(const Heartbeat& heartbeat) { heartbeat_ = heartbeat; }
@@ -46,8 +50,12 @@ class ControlPlane {
   /// True if some rank left at the last agreement: nothing can be done together any more but to leave.
   bool deserted() const { return verdict_.some_left != 0; }
   /// True if the transfer that this rank has begun will not end: some rank failed, or leaves without having begun it.
-  bool hopeless() const {
-    return verdict().failed || deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers);
+  bool hopeless() const { return verdict().failed || will_not_end(); }
+  /// The same for a transfer that ranks do before they mill: a failure that belongs to a row ends none of these, or a
+  /// rank that is late to begin would never look whether it has an earlier row.
+  bool hopeless_before_rows() const {
+    const Verdict now = verdict();
+    return (now.failed && !now.before_row) || will_not_end();
   }
 
   void announce(const Failure& failure);
@@ -63,6 +71,8 @@ class ControlPlane {
   void leave();
 
  private:
+  bool will_not_end() const { return deserted() || (verdict_.leaving != 0 && verdict_.transfers < mine().transfers); }
+
   void work();
   void take_in(int from, const ControlMessage& message);
   void take_verdict(const ControlMessage& message);
@@ -76,7 +86,9 @@ class ControlPlane {
   void check_termination();
   void say_for_all(const std::string& text);
   [[noreturn]] void say_and_abort(const std::string& text, ExitCode code = ExitCode::device);
-  void check_lingering();
+  void check_lingering(Clock::time_point since);
+  void watch_for_termination();
+  [[noreturn]] void end_quietly();
 
   ControlMessage& mine() { return states_[static_cast<std::size_t>(rank())]; }
   const ControlMessage& mine() const { return states_[static_cast<std::size_t>(rank())]; }

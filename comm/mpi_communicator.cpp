@@ -9,9 +9,12 @@
 #include <utility>
 
 #include "comm/backoff.hpp"
+#include "comm/call_watch.hpp"
 #include "comm/control_plane.hpp"
+#include "comm/device_patience.hpp"
 #include "comm/mpi_error.hpp"
 #include "comm/reducible.hpp"
+#include "comm/staging.hpp"
 
 namespace rowmill {
 namespace {
@@ -38,32 +41,15 @@ MPI_Op mpi_op(Combine how) {
   return how == Combine::max ? MPI_MAX : MPI_SUM;
 }
 
-/// Staging memory where the host cannot reach the data.
-class Staging {
- public:
-  Staging(Backend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {
-    if (!backend.unified() && bytes > 0) data_ = static_cast<std::byte*>(backend.allocate_staging(bytes));
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  ~Staging() {
-    if (data_ != nullptr) backend_.release_staging(data_, bytes_);
-  }
-
-  std::byte* data() const { return data_; }  ///< null where none is needed
-
- private:
-  Backend& backend_;
-  std::size_t bytes_;
-  std::byte* data_ = nullptr;
-};
-
 class MpiCommunicator final : public Communicator {
  public:
-  explicit MpiCommunicator(std::chrono::milliseconds timeout) : control_(timeout) {
+  MpiCommunicator(std::chrono::milliseconds timeout, bool cuda_aware) : control_(timeout) {
     check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &origin_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(origin_, MPI_ERRORS_RETURN);
     check_mpi(MPI_Comm_dup(origin_, &data_), "MPI_Comm_dup");
+    int everywhere = cuda_aware ? 1 : 0;
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, origin_), "MPI_Allreduce");
+    reduces_on_device_ = everywhere != 0;
   }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -85,6 +71,7 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return control_.rank(); }
   int size() const override { return control_.size(); }
   ControlPlane& control() { return control_; }
+  bool reduces_on_device() const override { return reduces_on_device_; }
 
   void reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how, Queue queue) override;
   void broadcast(std::vector<std::byte>& bytes, int root) override;
@@ -116,23 +103,25 @@ class MpiCommunicator final : public Communicator {
     std::vector<std::byte> memory;
   };
 
-  void begin() {
+  using Hopeless = bool (ControlPlane::*)() const;
+
+  void begin(Hopeless hopeless = &ControlPlane::hopeless) {
     control_.begin_transfer();
-    if (control_.hopeless()) throw PeerFailed();
+    if ((control_.*hopeless)()) throw PeerFailed();
   }
 
   /// Starts a transfer out of or into piece_ and completes it, or gives both up.
   template <typename Start>
-  void transfer(const Start& start) {
+  void transfer(const Start& start, Hopeless hopeless = &ControlPlane::hopeless) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(start(&request), "starting a transfer");
-    if (complete(request)) return;
+    if (complete(request, hopeless)) return;
     abandoned_.push_back({request, std::exchange(piece_, {})});
     throw PeerFailed();
   }
 
-  bool complete(MPI_Request& request);
-  void wait_for_queue(Backend& backend, Queue queue);
+  bool complete(MPI_Request& request, Hopeless hopeless);
+  void reduce_on_device(std::byte* data, std::int64_t count, ElementKind kind, Combine how);
   void broadcast_piece(std::byte* bytes, std::int64_t count, int root);
   void send_piece(const std::byte* bytes, std::int64_t count);
   void receive_piece(std::byte* bytes, std::int64_t count, int from);
@@ -148,35 +137,33 @@ class MpiCommunicator final : public Communicator {
   MPI_Comm data_ = MPI_COMM_NULL;
   std::vector<std::byte> piece_;
   std::vector<Abandoned> abandoned_;
-  bool renewed_ = false;
+  bool renewed_ = false, reduces_on_device_ = false;
 };
 
 /// Waits for the request while the control plane works. False, with the request still open, if it will not complete.
-bool MpiCommunicator::complete(MPI_Request& request) {
+bool MpiCommunicator::complete(MPI_Request& request, Hopeless hopeless) {
   for (Backoff backoff;; backoff.pause()) {
     int done = 0;
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return true;
     control_.poll();
-    if (control_.hopeless()) return false;
+    if ((control_.*hopeless)()) return false;
   }
-}
-
-/// The work before may be long: the control plane must not stand still meanwhile.
-void MpiCommunicator::wait_for_queue(Backend& backend, Queue queue) {
-  const Event reached = backend.record(queue);
-  for (Backoff backoff; !backend.reached(reached); backoff.pause()) {
-    control_.poll();
-    if (control_.hopeless()) throw PeerFailed();
-  }
-  backend.wait_host(reached);
 }
 
 void MpiCommunicator::reduce(Backend& backend, void* data, std::int64_t count, ElementKind kind, Combine how,
                              Queue queue) {
   check_reducible(kind, how, count);
   begin();
-  wait_for_queue(backend, queue);
+  // the work before may be long: the control plane must not stand still meanwhile
+  wait_for_queue(*this, backend, queue, control_.timeout(), [this] {
+    control_.poll();
+    if (control_.hopeless()) throw PeerFailed();
+  });
+  if (reduces_on_device_ && !backend.unified()) {
+    reduce_on_device(static_cast<std::byte*>(data), count, kind, how);
+    return;
+  }
   const auto width = static_cast<std::int64_t>(reducible_bytes(kind));
   const Staging staging(backend, static_cast<std::size_t>(std::min(count, kPieceElements) * width));
   for (std::int64_t done = 0; done < count; done += kPieceElements) {
@@ -202,8 +189,23 @@ void MpiCommunicator::reduce(Backend& backend, void* data, std::int64_t count, E
   }
 }
 
+/// By calls that wait, since Open MPI's others take no device memory (docs/decisions.md). Each begins when all ranks
+/// have come to it; so a late one is watched by its heartbeats, and the call's own time is bounded from beside.
+void MpiCommunicator::reduce_on_device(std::byte* data, std::int64_t count, ElementKind kind, Combine how) {
+  const auto width = static_cast<std::int64_t>(reducible_bytes(kind));
+  for (std::int64_t done = 0; done < count; done += kPieceElements) {
+    transfer([this](MPI_Request* request) { return MPI_Ibarrier(data_, request); });
+    const CallWatch watch(control_.timeout(), "a sum of device memory by MPI has not ended",
+                          "a rank or the network has stopped");
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, data + done * width, static_cast<int>(std::min(kPieceElements, count - done)),
+                            mpi_type(kind), mpi_op(how), data_),
+              "MPI_Allreduce");
+  }
+}
+
+/// What ranks mill by.
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
-  begin();
+  begin(&ControlPlane::hopeless_before_rows);
   auto size = static_cast<std::int64_t>(bytes.size());
   broadcast_piece(reinterpret_cast<std::byte*>(&size), static_cast<std::int64_t>(sizeof size), root);
   bytes.resize(static_cast<std::size_t>(size));
@@ -215,9 +217,10 @@ void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root) {
 void MpiCommunicator::broadcast_piece(std::byte* bytes, std::int64_t count, int root) {
   std::byte* const memory = piece(count).data();
   if (rank() == root) std::memcpy(memory, bytes, static_cast<std::size_t>(count));
-  transfer([&](MPI_Request* request) {
+  const auto start = [&](MPI_Request* request) {
     return MPI_Ibcast(memory, static_cast<int>(count), MPI_BYTE, root, data_, request);
-  });
+  };
+  transfer(start, &ControlPlane::hopeless_before_rows);
   if (rank() != root) std::memcpy(bytes, memory, static_cast<std::size_t>(count));
 }
 
@@ -272,8 +275,8 @@ void MpiCommunicator::renew() {
 
 }  // namespace
 
-MpiParts make_mpi_communicator(std::chrono::milliseconds timeout) {
-  auto communicator = std::make_unique<MpiCommunicator>(timeout);
+MpiParts make_mpi_communicator(std::chrono::milliseconds timeout, bool cuda_aware) {
+  auto communicator = std::make_unique<MpiCommunicator>(timeout, cuda_aware);
   ControlPlane* const control = &communicator->control();
   return {std::move(communicator), control};
 }

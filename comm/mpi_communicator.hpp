@@ -16,7 +16,8 @@ struct MpiParts {
 };
 
 /// Collective over all ranks; MPI must have been started by the calling thread and outlive the communicator. The
-/// destructor is collective too: it waits until all ranks leave.
-MpiParts make_mpi_communicator(std::chrono::milliseconds timeout);
+/// destructor is collective too: it waits until all ranks leave. `cuda_aware`: may MPI be given device memory? It is if
+/// that is so on all ranks.
+MpiParts make_mpi_communicator(std::chrono::milliseconds timeout, bool cuda_aware);
 
 }  // namespace rowmill

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "comm/backoff.hpp"
+#include "comm/device_patience.hpp"
 #include "comm/nccl_link.hpp"
 #include "comm/reducible.hpp"
 
@@ -57,7 +57,8 @@ std::int64_t fingerprint(std::span<const Reduction> reductions) {
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(Communicator& ranks, Backend& backend, const NcclLibrary& library, NcclTimes times) : ranks_(ranks) {
+  NcclCommunicator(Communicator& ranks, Backend& backend, const NcclLibrary& library, NcclTimes times)
+      : ranks_(ranks), timeout_(times.timeout) {
     agree_on_library(library);
     link_.emplace(ranks, *library.calls, times);
     connect();
@@ -66,6 +67,7 @@ class NcclCommunicator final : public Communicator {
 
   int rank() const override { return ranks_.rank(); }
   int size() const override { return ranks_.size(); }
+  bool reduces_on_device() const override { return true; }
   void broadcast(std::vector<std::byte>& bytes, int root) override { ranks_.broadcast(bytes, root); }
   std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& bytes) override {
     return ranks_.gather(bytes);
@@ -92,12 +94,12 @@ class NcclCommunicator final : public Communicator {
   void agree_on_library(const NcclLibrary& library);
   void connect();
   void try_out(Backend& backend);
-  void wait_for_queue(Backend& backend, Queue queue);
   std::array<std::int64_t, 2> extremes(std::int64_t mine);
   template <typename Work>
   void or_abort(const Work& work);
 
   Communicator& ranks_;
+  const std::chrono::milliseconds timeout_;
   // The ranks meet over host memory, whatever the sums lie in.
   const std::unique_ptr<Backend> host_ = make_host_backend();
   const Queue host_queue_ = host_->make_queue();
@@ -186,15 +188,6 @@ void NcclCommunicator::or_abort(const Work& work) {
   }
 }
 
-/// The work before may be long: it does not count as NCCL's.
-void NcclCommunicator::wait_for_queue(Backend& backend, Queue queue) {
-  const Event reached = backend.record(queue);
-  for (Backoff backoff; !backend.reached(reached); backoff.pause()) {
-    if (ranks_.poll(kBeat).failed) throw PeerFailed();
-  }
-  backend.wait_host(reached);
-}
-
 void NcclCommunicator::reduce_all(Backend& backend, std::span<const Reduction> reductions, Queue queue) {
   std::vector<NcclLink::Transfer> transfers;
   for (const Reduction& one : reductions) {
@@ -204,7 +197,10 @@ void NcclCommunicator::reduce_all(Backend& backend, std::span<const Reduction> r
   }
   if (!link_->usable()) throw Error(ExitCode::device, "NCCL's communicator was given up after a failure");
   or_abort([&] {
-    wait_for_queue(backend, queue);
+    // the work before may be long: it does not count as NCCL's
+    wait_for_queue(ranks_, backend, queue, timeout_, [this] {
+      if (ranks_.poll(kBeat).failed) throw PeerFailed();
+    });
     const auto [least, greatest] = extremes(fingerprint(reductions));
     if (least != greatest) throw std::logic_error("ranks do not reduce the same");
     if (transfers.empty()) return;

@@ -6,10 +6,11 @@
 #include <cstdlib>
 #include <exception>
 
+#include "comm/call_watch.hpp"
 #include "comm/control_plane.hpp"
+#include "comm/cuda_aware.hpp"
 #include "comm/mpi_communicator.hpp"
 #include "comm/mpi_error.hpp"
-#include "comm/start_watch.hpp"
 #include "core/error.hpp"
 
 namespace rowmill {
@@ -76,7 +77,9 @@ World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::ch
     communicator_ = make_self_communicator();
     return;
   }
-  const StartWatch watch(timeout.count() == 0 ? timeout : timeout + start_allowance);
+  const CallWatch watch(timeout.count() == 0 ? timeout : timeout + start_allowance, "not all ranks have started",
+                        "one is stopped or its node cannot be reached; give a longer --timeout where starting takes "
+                        "longer");
   if (!up) {
     start_mpi(argc, argv);
     started_mpi_ = true;
@@ -91,7 +94,7 @@ World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::ch
   local_rank_ = places.local_rank;
   local_size_ = places.local_size;
   nodes_ = places.nodes;
-  MpiParts parts = make_mpi_communicator(timeout);
+  MpiParts parts = make_mpi_communicator(timeout, mpi_is_cuda_aware());
   communicator_ = std::move(parts.communicator);
   control_ = parts.control;
 }

@@ -15,6 +15,13 @@ class DenseSource : public Source {
  protected:
   /// Sets SourceInfo::reader_bytes.
   void needs_memory_a_reader(std::int64_t bytes) { info_.reader_bytes = bytes; }
+  /// Sets SourceInfo::read_elsewhere.
+  void is_read_elsewhere() { info_.read_elsewhere = true; }
+  /// Sets SourceInfo::shared_bytes.
+  void needs_shared_memory(std::int64_t bytes) { info_.shared_bytes = bytes; }
+  /// Sets SourceInfo::layout_cost.
+  void set_layout_cost(std::string text) { info_.layout_cost = std::move(text); }
+  void warn(std::string text) { info_.warnings.push_back(std::move(text)); }
   std::int64_t row_bytes() const { return row_bytes_; }
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(size_of(info_.type)); }
 

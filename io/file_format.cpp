@@ -61,9 +61,18 @@ std::string what_it_is(const std::string& head) {
 
 }  // namespace
 
+const std::vector<std::string>& file_formats() {
+  static const std::vector<std::string> formats = {"hdf5", "netcdf", "matlab", "anndata",
+                                                   "10x",  "loom",   "pandas", "npy"};
+  return formats;
+}
+
 std::string file_format(const ReadFile& file, const std::string& wanted) {
-  if (wanted != "auto" && wanted != "hdf5" && wanted != "npy") {
-    throw Error(ExitCode::usage, "--format " + wanted + " is not known: use auto, hdf5 or npy");
+  const std::vector<std::string>& known = file_formats();
+  if (wanted != "auto" && std::find(known.begin(), known.end(), wanted) == known.end()) {
+    std::string choices = "auto";
+    for (const std::string& format : known) choices += ", " + format;
+    throw Error(ExitCode::usage, "--format " + wanted + " is not known: use one of " + choices);
   }
   if (file.bytes() == 0) throw Error(ExitCode::input, file.path() + ": is empty (0 bytes): write it again");
   const std::string head = bytes_at(file, 0, 512);
@@ -75,7 +84,7 @@ std::string file_format(const ReadFile& file, const std::string& wanted) {
   } else {
     throw Error(ExitCode::input, file.path() + ": " + what_it_is(head));
   }
-  if (wanted != "auto" && wanted != found) {
+  if (wanted != "auto" && (wanted == "npy") != (found == "npy")) {
     throw Error(ExitCode::input, file.path() + ": is " + found + ", not " + wanted + ": leave out --format");
   }
   return found;

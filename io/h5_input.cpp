@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "io/format_plan.hpp"
 #include "io/h5_helper_answer.hpp"
 #include "io/h5_helper_client.hpp"
 
@@ -36,6 +37,7 @@ std::vector<std::byte> bytes_of_hex(const std::string& text) {
 Way way_of(const std::string& text, const std::string& subject) {
   if (text == "contiguous") return Way::contiguous;
   if (text == "chunks") return Way::chunks;
+  if (text == "fetched") return Way::fetched;
   if (text == "fill") return Way::fill;
   if (text == "helper") return Way::helper;
   throw Error(ExitCode::input, subject + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
@@ -58,7 +60,7 @@ DType dtype_of(int number, const std::string& subject) {
   return static_cast<DType>(number);
 }
 
-void take_plan(const H5HelperClient::Answer& answer, const InputRequest& request, InputPlan& plan) {
+void take_plan(const H5HelperClient::Answer& answer, InputPlan& plan) {
   const auto& json = answer.json;
   plan.shape = extents(json.at("shape"));
   plan.type = {dtype_of(json.at("dtype").get<int>(), plan.name()), json.at("swapped").get<bool>()};
@@ -68,26 +70,68 @@ void take_plan(const H5HelperClient::Answer& answer, const InputRequest& request
   plan.offset = json.value("offset", std::int64_t{0});
   plan.fill = bytes_of_hex(json.at("fill").get<std::string>());
   if (json.contains("chunk")) plan.chunk = extents(json.at("chunk"));
+  plan.edges_unfiltered = json.value("edges_unfiltered", false);
+  for (const auto& step : json.value("filters", nlohmann::json::array())) {
+    plan.filters.push_back({step.at(0).get<std::uint32_t>(), step.at(1).get<std::vector<std::uint32_t>>()});
+  }
   for (const auto& warning : json.at("warnings")) {
     plan.warnings.push_back(plan.name() + ": " + warning.get<std::string>());
-  }
-  if (const auto names = json.value("conventions", std::string()); !names.empty() && request.format == "auto") {
-    plan.warnings.push_back(plan.name() + " is read as stored, although its attributes say more (" + names +
-                            "): those conventions are not applied; --format hdf5 says that this is meant");
   }
   plan.has_planted = json.at("planted").get<bool>() && !plan.dataset.starts_with("/planted/");
   plan.chunk_table.resize(answer.tail.size() / sizeof(h5::ChunkEntry));
   if (!plan.chunk_table.empty()) {
     std::memcpy(plan.chunk_table.data(), answer.tail.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry));
   }
+  take_format(json, plan);
 }
 
-FileListing list_by(H5HelperClient& helper, const ReadFile& file) {
+/// Asks for plans of one file's data sets.
+class Planner {
+ public:
+  Planner(H5HelperClient& helper, const ReadFile& file, std::int64_t memory_limit)
+      : helper_(helper), file_(file), memory_limit_(memory_limit) {}
+
+  /// `format`: "auto", or the one that is given; parts of a group are planned as they are stored.
+  InputPlan plan(const std::string& dataset, const std::string& format, int row_axis) {
+    InputPlan plan;
+    plan.path = file_.path();
+    plan.dataset = dataset;
+    plan.row_axis = row_axis;
+    plan.file_bytes = file_.bytes();
+    plan.modified_ns = file_.modified_ns();
+    helper_.talk_about(plan.name());
+    const auto answer =
+        helper_.ask({{"op", "plan"}, {"axis", row_axis}, {"format", format}}, file_.path() + '\0' + dataset);
+    const bool group = format != "hdf5" && answer.json.contains("group");
+    trust_nothing(plan.name(), [&] {
+      if (group) {
+        const auto plan_part = [&](const std::string& part, int axis) { return this->plan(part, "hdf5", axis); };
+        plan = plan_of_group(answer.json, std::move(plan), plan_part, memory_limit_);
+      } else {
+        take_plan(answer, plan);
+      }
+    });
+    if (group) return plan;
+    check_plan(plan, memory_limit_);
+    if (!plan.chunk.empty() && plan.chunk.size() != plan.shape.size()) {
+      throw Error(ExitCode::input, plan.name() + ": its storage chunks make no sense: the file is damaged");
+    }
+    check_names(plan);
+    return plan;
+  }
+
+ private:
+  H5HelperClient& helper_;
+  const ReadFile& file_;
+  std::int64_t memory_limit_;
+};
+
+FileListing list_by(H5HelperClient& helper, const ReadFile& file, const std::string& format) {
   FileListing listing;
   listing.path = file.path();
   listing.format = "hdf5";
   listing.bytes = file.bytes();
-  const auto answer = helper.ask({{"op", "list"}}, file.path());
+  const auto answer = helper.ask({{"op", "list"}, {"format", format}}, file.path());
   trust_nothing(file.path(), [&] {
     for (const auto& entry : answer.json.at("datasets")) {
       DatasetLine line;
@@ -97,10 +141,13 @@ FileListing list_by(H5HelperClient& helper, const ReadFile& file) {
       line.storage = entry.at("storage").get<std::string>();
       line.numeric = entry.at("numeric").get<bool>();
       line.needs_filter = entry.at("needs_filter").get<bool>();
+      line.part = entry.value("part", false);
       line.why_not = entry.at("why_not").get<std::string>();
       listing.datasets.push_back(std::move(line));
     }
     listing.notes = answer.json.at("notes").get<std::vector<std::string>>();
+    listing.format = answer.json.value("format", "hdf5");
+    listing.format_reason = answer.json.value("reason", "");
   });
   std::sort(listing.datasets.begin(), listing.datasets.end(),
             [](const DatasetLine& a, const DatasetLine& b) { return a.path < b.path; });
@@ -115,28 +162,16 @@ std::string helper_of(const InputRequest& request) {
 
 FileListing list_h5(const InputRequest& request, const ReadFile& file) {
   H5HelperClient helper(helper_of(request), file.path(), limits_of(request), 0);
-  return list_by(helper, file);
+  return list_by(helper, file, request.format);
 }
 
 InputPlan plan_h5(const InputRequest& request, const ReadFile& file, const std::string& dataset) {
-  InputPlan plan;
-  plan.path = file.path();
-  // one helper for both questions: starting it takes longer than its answers
+  // one helper for all questions: starting it takes longer than its answers
   H5HelperClient helper(helper_of(request), file.path(), limits_of(request), 0);
-  const std::string name = dataset.empty() ? choose_dataset(list_by(helper, file)) : dataset;
-  plan.dataset = name.starts_with('/') ? name : "/" + name;
-  helper.talk_about(plan.name());
-  plan.format = "hdf5";
-  plan.row_axis = request.row_axis;
-  plan.file_bytes = file.bytes();
-  plan.modified_ns = file.modified_ns();
-  const auto answer = helper.ask({{"op", "plan"}, {"axis", request.row_axis}}, file.path() + '\0' + plan.dataset);
-  trust_nothing(plan.name(), [&] { take_plan(answer, request, plan); });
-  check_plan(plan, request.memory_limit);
-  if (!plan.chunk.empty() && plan.chunk.size() != plan.shape.size()) {
-    throw Error(ExitCode::input, plan.name() + ": its storage chunks make no sense: the file is damaged");
-  }
-  return plan;
+  std::string name = dataset.empty() ? choose_dataset(list_by(helper, file, request.format)) : dataset;
+  if (!name.starts_with('/')) name = "/" + name;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  return Planner(helper, file, request.memory_limit).plan(name, request.format, request.row_axis);
 }
 
 std::string choose_dataset(const FileListing& listing) {
@@ -150,6 +185,7 @@ std::string choose_dataset(const FileListing& listing) {
     const bool known_place = line.path == "/X" || line.path == "/matrix";
     if (known_place && line.type == "?") return readable(line);  // throws: it cannot be opened
     if (!line.numeric && !line.needs_filter) continue;
+    if (line.part) continue;
     if (line.path.starts_with("/planted/")) continue;  // answers that `generate` wrote beside its data
     if (known_place) return readable(line);
     numeric.push_back(&line);

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "io/h5_helper_answer.hpp"
+#include "io/layout_cost.hpp"
 
 namespace rowmill {
 
@@ -12,9 +13,6 @@ namespace {
 
 constexpr std::int64_t kPieceBytes = 8 << 20;
 constexpr std::int64_t kMaxBandBytes = 64 << 20;
-/// Memory that a helper has to itself before it reads (measured: 4 to 6 MiB; the pages of its libraries are shared).
-constexpr std::int64_t kHelperBytes = 8 << 20;
-
 /// Storage chunks that lie side by side in one band of rows.
 std::int64_t chunks_of_band(const InputPlan& plan) {
   std::int64_t count = 1;
@@ -28,12 +26,9 @@ std::int64_t chunks_of_band(const InputPlan& plan) {
 
 HelperSource::HelperSource(const InputPlan& plan, std::string program, HelperLimits limits)
     : DenseSource(info_of(plan)),
-      program_(std::move(program)),
       limits_(limits),
-      shape_(plan.shape),
-      path_(plan.path),
-      dataset_(plan.dataset),
-      layout_(plan.shape, plan.row_axis, false, static_cast<std::int64_t>(size_of(plan.type))) {
+      layout_(plan.shape, plan.row_axis, false, static_cast<std::int64_t>(size_of(plan.type))),
+      readers_(plan, std::move(program), limits) {
   const std::int64_t most = std::max(row_bytes(), std::min(kMaxBandBytes, limits.memory_bytes / 4));
   const std::int64_t chunk_rows = std::min(info().storage_chunk_rows, std::max<std::int64_t>(info().rows, 1));
   const std::int64_t rows_of_most = std::max<std::int64_t>(1, most / row_bytes());
@@ -45,7 +40,10 @@ HelperSource::HelperSource(const InputPlan& plan, std::string program, HelperLim
   }
   choose_cache(plan);
   const std::int64_t shared = std::min(piece_rows_, std::max<std::int64_t>(info().rows, 1)) * row_bytes();
+  readers_.set_opening({cache_bytes_, cache_slots_, shared});
   needs_memory_a_reader(kHelperBytes + shared + cache_bytes_);
+  is_read_elsewhere();
+  set_layout_cost(band_cost(info()));
 }
 
 void HelperSource::choose_cache(const InputPlan& plan) {
@@ -60,39 +58,7 @@ void HelperSource::choose_cache(const InputPlan& plan) {
   cache_slots_ = std::clamp<std::int64_t>(8 * chunks_of_band(plan) + 1, 521, 1000003);
 }
 
-HelperSource::Reader HelperSource::start_reader() const {
-  Reader reader;
-  const auto shared = static_cast<std::size_t>(std::min(piece_rows_, info().rows) * row_bytes());
-  reader.client = std::make_unique<H5HelperClient>(program_, info().name(), limits_, shared);
-  const auto answer =
-      reader.client->ask({{"op", "open"}, {"axis", info().row_axis}, {"cache", cache_bytes_}, {"slots", cache_slots_}},
-                         path_ + '\0' + dataset_);
-  if (!answer.json.contains("shape") || answer.json["shape"] != nlohmann::json(shape_)) {
-    throw Error(ExitCode::input, info().name() + ": its shape has changed since it was planned: run again");
-  }
-  return reader;
-}
-
-HelperSource::Reader HelperSource::take_reader(std::int64_t band) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!idle_.empty()) {
-      auto best = std::find_if(idle_.begin(), idle_.end(), [&](const Reader& r) { return r.band == band; });
-      if (best == idle_.end()) best = idle_.end() - 1;
-      Reader reader = std::move(*best);
-      idle_.erase(best);
-      return reader;
-    }
-  }
-  return start_reader();
-}
-
-void HelperSource::give_back(Reader reader) {
-  const std::scoped_lock lock(mutex_);
-  idle_.push_back(std::move(reader));
-}
-
-void HelperSource::fill_piece(Reader& reader, RowRange rows, std::byte* to) {
+void HelperSource::fill_piece(HelperReader& reader, RowRange rows, std::byte* to) {
   const auto answer = reader.client->ask({{"op", "read"}, {"first", rows.first}, {"count", rows.count}}, "");
   const std::int64_t bytes = rows.count * row_bytes();
   const auto given = answer.json.find("bytes"), asked = answer.json.find("asked");
@@ -112,7 +78,7 @@ void HelperSource::fill_piece(Reader& reader, RowRange rows, std::byte* to) {
 void HelperSource::fill(RowRange rows, std::byte* to) {
   RowRange piece{rows.first, rows.count};
   try {
-    Reader reader = take_reader(rows.first / info().storage_chunk_rows);
+    HelperReader reader = readers_.take(rows.first / info().storage_chunk_rows);
     while (piece.first < rows.end()) {
       // pieces end where bands of storage chunks end, whatever rows were asked for
       piece.count = std::min(rows.end(), (piece.first / piece_rows_ + 1) * piece_rows_) - piece.first;
@@ -120,7 +86,7 @@ void HelperSource::fill(RowRange rows, std::byte* to) {
       piece.first = piece.end();
     }
     reader.band = (rows.end() - 1) / info().storage_chunk_rows;
-    give_back(std::move(reader));
+    readers_.give_back(std::move(reader));
   } catch (const Error& e) {
     const std::string where = " (rows " + std::to_string(piece.first) + " to " + std::to_string(piece.end() - 1) + ")";
     throw Error(e.code(), e.what() + where);

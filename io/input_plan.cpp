@@ -12,6 +12,8 @@ namespace {
 
 /// More than this with nothing of it written is a claim, not data.
 constexpr std::int64_t kMaxUnwrittenBytes = 1LL << 40;
+/// HDF5 keeps the size of a storage chunk in 32 bits.
+constexpr std::int64_t kMaxChunkBytes = 1LL << 32;
 
 [[noreturn]] void refuse(const InputPlan& plan, const std::string& why) {
   throw Error(ExitCode::input, plan.name() + ": " + why);
@@ -60,7 +62,20 @@ std::int64_t checked_bytes(const InputPlan& plan, std::int64_t row_limit) {
   return bytes;
 }
 
-void check_chunks(const InputPlan& plan) {
+void check_entry(const InputPlan& plan, const h5::ChunkEntry& entry, std::int64_t chunk_bytes) {
+  const std::string chunk = "storage chunk " + std::to_string(entry.grid_index);
+  const bool as_they_are = plan.filters.empty();
+  if (entry.bytes < 1 || (as_they_are && entry.bytes != chunk_bytes) ||
+      entry.bytes > h5::most_stored_bytes(chunk_bytes)) {
+    refuse(plan, chunk + " is " + std::to_string(entry.bytes) + " bytes long, which cannot be: the file is damaged");
+  }
+  if (entry.address < 0 || entry.bytes > plan.file_bytes || entry.address > plan.file_bytes - entry.bytes) {
+    refuse(plan, chunk + " lies beyond the end of the file, which is " + format_size(plan.file_bytes) +
+                     " long: it is truncated or damaged");
+  }
+}
+
+void check_chunks(const InputPlan& plan, std::int64_t memory_limit) {
   if (plan.chunk.size() != plan.shape.size()) refuse(plan, "its storage chunks make no sense: the file is damaged");
   std::int64_t chunk_bytes = 0, cells = 1;
   for (std::size_t axis = 0; axis < plan.chunk.size(); ++axis) {
@@ -68,8 +83,17 @@ void check_chunks(const InputPlan& plan) {
     const std::int64_t along = plan.shape[axis] / plan.chunk[axis] + (plan.shape[axis] % plan.chunk[axis] != 0);
     if (__builtin_mul_overflow(cells, along, &cells)) refuse(plan, "it has too many storage chunks");
   }
-  if (!product(plan.chunk, static_cast<std::int64_t>(size_of(plan.type)), chunk_bytes)) {
-    refuse(plan, "its storage chunks are larger than any file: the file is damaged");
+  if (!product(plan.chunk, static_cast<std::int64_t>(size_of(plan.type)), chunk_bytes) ||
+      chunk_bytes > kMaxChunkBytes) {
+    refuse(plan, "its storage chunks are larger than any file has them: the file is damaged");
+  }
+  if (!is_read_in_place(plan) && chunk_bytes > memory_limit / 2) {
+    refuse(plan, "its storage chunks of " + format_size(chunk_bytes) + " are too large for the memory there is (" +
+                     format_size(memory_limit / 2) +
+                     " for one): write it again with smaller ones (h5repack -l CHUNK=…)");
+  }
+  for (const FilterStep& step : plan.filters) {
+    if (const std::string why = why_not_decoded(step); !why.empty()) refuse(plan, why);
   }
   std::int64_t before = -1;
   for (const h5::ChunkEntry& entry : plan.chunk_table) {
@@ -77,10 +101,7 @@ void check_chunks(const InputPlan& plan) {
       refuse(plan, "its table of storage chunks is damaged");
     }
     before = entry.grid_index;
-    if (entry.address < 0 || chunk_bytes > plan.file_bytes || entry.address > plan.file_bytes - chunk_bytes) {
-      refuse(plan, "storage chunk " + std::to_string(entry.grid_index) + " lies beyond the end of the file, which is " +
-                       format_size(plan.file_bytes) + " long: it is truncated or damaged");
-    }
+    check_entry(plan, entry, chunk_bytes);
   }
 }
 
@@ -98,9 +119,14 @@ std::int64_t InputPlan::row_bytes() const {
   return columns() * static_cast<std::int64_t>(size_of(type));
 }
 
+bool is_read_in_place(const InputPlan& plan) {
+  return plan.way == Way::chunks && plan.filters.empty() && plan.row_axis == 0;
+}
+
 void check_plan(const InputPlan& plan, std::int64_t row_limit) {
   const std::int64_t bytes = checked_bytes(plan, row_limit);
-  if (plan.fill.size() != size_of(plan.type) && plan.format == "hdf5") refuse(plan, "its fill value makes no sense");
+  if (plan.fill.size() != size_of(plan.type) && plan.format != "npy" && plan.parts.empty())
+    refuse(plan, "its fill value makes no sense");
   if (plan.way == Way::contiguous && bytes > 0 &&
       (plan.offset < 0 || bytes > plan.file_bytes || plan.offset > plan.file_bytes - bytes)) {
     refuse(plan, "is truncated or damaged: its values end at byte " + std::to_string(plan.offset) + " + " +
@@ -110,7 +136,7 @@ void check_plan(const InputPlan& plan, std::int64_t row_limit) {
     refuse(plan, "it claims " + format_size(bytes) + " (its shape is " + shape_text(plan) +
                      "), of which nothing was ever written");
   }
-  if (plan.way == Way::chunks) check_chunks(plan);
+  if (plan.way == Way::chunks || plan.way == Way::fetched) check_chunks(plan, row_limit);
 }
 
 SourceInfo info_of(const InputPlan& plan) {
@@ -131,7 +157,10 @@ SourceInfo info_of(const InputPlan& plan) {
       info.way = "read directly";
       break;
     case Way::chunks:
-      info.way = "storage chunks read directly";
+      info.way = plan.filters.empty() ? "storage chunks read directly" : "storage chunks, decoded in parallel";
+      break;
+    case Way::fetched:
+      info.way = "storage chunks through a process of HDF5, decoded in parallel";
       break;
     case Way::fill:
       info.way = "fill value, nothing is stored";
@@ -139,13 +168,33 @@ SourceInfo info_of(const InputPlan& plan) {
     case Way::helper:
       info.way = "read by HDF5 in a process of its own";
       break;
+    case Way::csr:
+    case Way::csc:
+    case Way::columns:
+      for (const InputPlan& part : plan.parts) {
+        const std::string way = info_of(part).way;
+        if (info.way.find(way) == std::string::npos) info.way += (info.way.empty() ? "" : ", ") + way;
+      }
+      break;
   }
   info.file_bytes = plan.file_bytes;
   info.modified_ns = plan.modified_ns;
   info.warnings = plan.warnings;
   info.has_planted = plan.has_planted;
+  info.format_reason = plan.format_reason;
+  info.column_names = plan.column_names;
   return info;
 }
+
+namespace {
+
+nlohmann::json steps_json(const std::vector<FilterStep>& steps) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const FilterStep& step : steps) list.push_back({step.id, step.values});
+  return list;
+}
+
+}  // namespace
 
 std::vector<std::byte> serialise(const InputPlan& plan) {
   const auto binary = [](const void* data, std::size_t bytes) {
@@ -153,6 +202,11 @@ std::vector<std::byte> serialise(const InputPlan& plan) {
     if (bytes > 0) std::memcpy(copy.data(), data, bytes);
     return nlohmann::json::binary(std::move(copy));
   };
+  nlohmann::json parts = nlohmann::json::array();
+  for (const InputPlan& part : plan.parts) {
+    const std::vector<std::byte> bytes = serialise(part);
+    parts.push_back(binary(bytes.data(), bytes.size()));
+  }
   // CBOR, since names in a file need not be UTF-8
   const std::vector<std::uint8_t> cbor = nlohmann::json::to_cbor(
       {{"path", plan.path},
@@ -169,9 +223,16 @@ std::vector<std::byte> serialise(const InputPlan& plan) {
        {"offset", plan.offset},
        {"fill", binary(plan.fill.data(), plan.fill.size())},
        {"chunk", plan.chunk},
+       {"filters", steps_json(plan.filters)},
+       {"edges_unfiltered", plan.edges_unfiltered},
        {"table", binary(plan.chunk_table.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry))},
        {"warnings", plan.warnings},
        {"planted", plan.has_planted},
+       {"reason", plan.format_reason},
+       {"conventions", to_plain_json(plan.conventions)},
+       {"names", plan.column_names},
+       {"parts", parts},
+       {"places", plan.places},
        {"file_bytes", plan.file_bytes},
        {"modified_ns", plan.modified_ns}});
   std::vector<std::byte> bytes(cbor.size());
@@ -195,8 +256,22 @@ InputPlan deserialise_plan(const std::vector<std::byte>& bytes) {
   plan.storage = json.at("storage");
   plan.offset = json.at("offset");
   plan.chunk = json.at("chunk").get<std::vector<std::int64_t>>();
+  plan.edges_unfiltered = json.at("edges_unfiltered");
+  for (const auto& step : json.at("filters")) {
+    plan.filters.push_back({step.at(0), step.at(1).get<std::vector<std::uint32_t>>()});
+  }
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
   plan.has_planted = json.at("planted");
+  plan.format_reason = json.at("reason");
+  plan.conventions = conventions_from(json.at("conventions"));
+  plan.column_names = json.at("names").get<std::vector<std::string>>();
+  plan.places = json.at("places").get<std::vector<std::int64_t>>();
+  for (const auto& part : json.at("parts")) {
+    const auto& inner = part.get_binary();
+    std::vector<std::byte> part_bytes(inner.size());
+    std::memcpy(part_bytes.data(), inner.data(), inner.size());
+    plan.parts.push_back(deserialise_plan(part_bytes));
+  }
   plan.file_bytes = json.at("file_bytes");
   plan.modified_ns = json.at("modified_ns");
   const auto& fill = json.at("fill").get_binary();

@@ -9,11 +9,17 @@
 
 #include "core/error.hpp"
 #include "io/chunk_source.hpp"
+#include "io/column_join_source.hpp"
 #include "io/contiguous_source.hpp"
+#include "io/convention_source.hpp"
+#include "io/decoded_source.hpp"
 #include "io/file_format.hpp"
+#include "io/fill_value.hpp"
 #include "io/h5_input.hpp"
 #include "io/helper_source.hpp"
 #include "io/npy_source.hpp"
+#include "io/sparse_source.hpp"
+#include "io/stored_chunks.hpp"
 
 namespace rowmill {
 
@@ -51,6 +57,40 @@ FileListing list_npy(const InputRequest& request, const ReadFile& file) {
   }
   listing.datasets.push_back(std::move(line));
   return listing;
+}
+
+std::unique_ptr<Source> source_of(const InputPlan& plan, const InputRequest& request);
+
+std::unique_ptr<Source> source_of_parts(const InputPlan& plan, const InputRequest& request) {
+  std::vector<std::unique_ptr<Source>> parts;
+  for (const InputPlan& part : plan.parts) parts.push_back(source_of(part, request));
+  if (plan.way == Way::columns) return join_columns(plan, std::move(parts));
+  return make_sparse_source(plan, {std::move(parts[0]), std::move(parts[1]), std::move(parts[2])},
+                            request.memory_limit);
+}
+
+std::unique_ptr<Source> source_as_stored(const InputPlan& plan, const InputRequest& request) {
+  if (!plan.parts.empty()) return source_of_parts(plan, request);
+  if (plan.rows() == 0) return std::make_unique<FillSource>(plan);
+  const HelperLimits limits{request.memory_limit, request.time_limit};
+  switch (plan.way) {
+    case Way::fill:
+      return std::make_unique<FillSource>(plan);
+    case Way::contiguous:
+      return std::make_unique<ContiguousSource>(plan);
+    case Way::chunks:
+      if (is_read_in_place(plan)) return std::make_unique<ChunkSource>(plan);
+      return std::make_unique<DecodedSource>(plan, chunks_at_addresses(plan), request.memory_limit);
+    case Way::fetched:
+      return std::make_unique<DecodedSource>(plan, chunks_by_helper(plan, helper_of(request), limits),
+                                             request.memory_limit);
+    default:
+      return std::make_unique<HelperSource>(plan, helper_of(request), limits);
+  }
+}
+
+std::unique_ptr<Source> source_of(const InputPlan& plan, const InputRequest& request) {
+  return with_conventions(source_as_stored(plan, request), plan.conventions);
 }
 
 }  // namespace
@@ -112,20 +152,7 @@ std::vector<std::byte> plan_input(const InputRequest& request) {
 }
 
 std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request) {
-  const InputPlan input = deserialise_plan(plan);
-  if (input.rows() == 0) return std::make_unique<FillSource>(input);
-  switch (input.way) {
-    case Way::fill:
-      return std::make_unique<FillSource>(input);
-    case Way::contiguous:
-      return std::make_unique<ContiguousSource>(input);
-    case Way::chunks:
-      return std::make_unique<ChunkSource>(input);
-    case Way::helper:
-      break;
-  }
-  return std::make_unique<HelperSource>(input, helper_of(request),
-                                        HelperLimits{request.memory_limit, request.time_limit});
+  return source_of(deserialise_plan(plan), request);
 }
 
 FileListing list_input(const InputRequest& request) {

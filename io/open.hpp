@@ -14,7 +14,7 @@ namespace rowmill {
 
 struct InputRequest {
   std::string input;            ///< "FILE" or "FILE:/DATASET"
-  std::string format = "auto";  ///< "auto", "hdf5", "npy"
+  std::string format = "auto";  ///< "auto", or one of file_formats()
   int row_axis = 0;
   std::string helper;                           ///< path of the helper program; empty: beside this program
   std::int64_t memory_limit = 1LL << 30;        ///< of the helper, bytes
@@ -36,10 +36,11 @@ struct DatasetLine {
   std::string path, type, shape, storage;
   bool numeric = false;       ///< could be milled
   bool needs_filter = false;  ///< could be milled, but for a filter that is not built in
+  bool part = false;          ///< of another data set, or an axis of others: milled only if it is named
   std::string why_not;        ///< else
 };
 struct FileListing {
-  std::string path, format;
+  std::string path, format, format_reason;
   std::int64_t bytes = 0;
   std::vector<DatasetLine> datasets;
   std::vector<std::string> notes;

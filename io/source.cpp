@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "io/read_file.hpp"
 #include "io/scratch.hpp"
+#include "io/sparse_columns.hpp"
 
 namespace rowmill {
 
@@ -22,13 +23,6 @@ class SelectedColumns : public Source {
  public:
   SelectedColumns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns)
       : source_(std::move(source)), columns_(std::move(columns)), info_(source_->info()) {
-    for (const std::int64_t column : columns_) {
-      if (column < 0 || column >= info_.columns) {
-        throw Error(ExitCode::usage, info_.name() + ": has no column " + std::to_string(column) +
-                                         ", its columns are 0 to " + std::to_string(info_.columns - 1));
-      }
-    }
-    if (columns_.empty()) throw Error(ExitCode::usage, "no columns are selected");
     width_ = size_of(info_.type);
     const auto inner_columns = static_cast<std::size_t>(info_.columns);
     // a source that asks for room beside its values may deliver a mask
@@ -43,6 +37,13 @@ class SelectedColumns : public Source {
 
   const SourceInfo& info() const override { return info_; }
   void check_unchanged() const override { source_->check_unchanged(); }
+
+  void prepare(const ReadingPlan& plan) override {
+    source_->prepare(plan);
+    info_.reader_bytes = source_->info().reader_bytes;
+    info_.shared_bytes = source_->info().shared_bytes;
+    info_.warnings = source_->info().warnings;
+  }
 
   std::size_t bytes_for(RowRange rows) const override {
     const std::size_t elements = static_cast<std::size_t>(rows.count) * columns_.size();
@@ -60,8 +61,7 @@ class SelectedColumns : public Source {
       const RowRange slice{first, end - first};
       const Scratch scratch(scratch_, source_->bytes_for(slice));
       const SourceRows all = source_->read(slice, {scratch.data(), scratch.size()});
-      const auto* dense = std::get_if<DenseRows>(&all.rows);
-      if (dense == nullptr) throw Error(ExitCode::usage, info_.name() + ": columns of sparse rows cannot be selected");
+      const auto* dense = &std::get<DenseRows>(all.rows);
       const std::int64_t done = (first - rows.first) * columns;
       pick(dense->data, dense->stride, slice.count, width_, to.data() + static_cast<std::size_t>(done) * width_);
       if (all.missing) {
@@ -154,6 +154,15 @@ void check_aligned(const SourceSet& sources) {
 }
 
 std::unique_ptr<Source> select_columns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns) {
+  const SourceInfo& info = source->info();
+  for (const std::int64_t column : columns) {
+    if (column < 0 || column >= info.columns) {
+      throw Error(ExitCode::usage, info.name() + ": has no column " + std::to_string(column) +
+                                       ", its columns are 0 to " + std::to_string(info.columns - 1));
+    }
+  }
+  if (columns.empty()) throw Error(ExitCode::usage, "no columns are selected");
+  if (is_sparse(*source)) return select_sparse_columns(std::move(source), std::move(columns));
   return std::make_unique<SelectedColumns>(std::move(source), std::move(columns));
 }
 

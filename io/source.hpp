@@ -16,7 +16,8 @@ namespace rowmill {
 /// What is known of a source before a row is read.
 struct SourceInfo {
   std::string path, dataset;  ///< dataset is empty for .npy
-  std::string format;         ///< "hdf5", "npy"
+  std::string format;         ///< "hdf5", "npy", "netcdf", "matlab", "anndata", "10x", "loom", "pandas"
+  std::string format_reason;  ///< how that is known; empty for .npy and plain HDF5
   std::int64_t rows = 0, columns = 0;
   ElementType type;                 ///< as `read` delivers it
   std::string stored_type;          ///< as people say it: "float32", "int24", "bool"
@@ -28,7 +29,10 @@ struct SourceInfo {
   std::int64_t file_bytes = 0, modified_ns = 0;  ///< modified_ns: since the epoch
   std::vector<std::string> column_names;         ///< empty if there are none
   std::int64_t reader_bytes = 0;      ///< memory that each thread reading at the same time takes besides its buffer
+  std::int64_t shared_bytes = 0;      ///< memory that the source takes once, whoever reads
+  bool read_elsewhere = false;        ///< other processes do the work of reading, threads here wait for them
   bool has_planted = false;           ///< the file holds the answers that `rowmill generate` plants
+  std::string layout_cost;            ///< what it costs that rows lie as they do, and the cure; empty if little
   std::vector<std::string> warnings;  ///< each is said once, by rank 0
 
   /// As messages name it: "FILE:/DATASET", also where the data set was chosen and not given.
@@ -41,11 +45,25 @@ struct SourceRows {
   std::optional<MaskView> missing;
 };
 
+/// How a run will ask for rows.
+struct ReadingPlan {
+  BlockGrid grid;
+  RowRange rows;              ///< of the blocks of this rank
+  std::int64_t memory_bytes;  ///< that the source may take to keep what several blocks share
+  int readers = 1;            ///< threads that may read at the same time
+  std::string scratch = {};   ///< a folder for what memory does not hold; empty: none
+};
+
 /// Thread safety: `read` may be called from several threads at once, with different buffers.
 class Source {
  public:
   virtual ~Source() = default;
   virtual const SourceInfo& info() const = 0;
+
+  /// Says how rows will be asked for, before the first of them is; may change the memory and the warnings in info().
+  /// Without it, or for other rows than these, `read` gives the same, slower. Throws Error(input) where that would be
+  /// out of all proportion.
+  virtual void prepare(const ReadingPlan& /*plan*/) {}
 
   /// Bytes that `read` needs for these rows (a bound; the same for every range of equal length in dense sources).
   virtual std::size_t bytes_for(RowRange rows) const = 0;
@@ -78,7 +96,8 @@ struct SourceSet {
 /// Throws Error(input) naming both if the rows differ or y or weights is sparse.
 void check_aligned(const SourceSet& sources);
 
-/// A dense source that delivers only the given columns of another, in that order.
+/// A source that delivers only the given columns of another, in that order; sparse rows where the other does. Throws
+/// Error(usage) for a column that is not there.
 std::unique_ptr<Source> select_columns(std::unique_ptr<Source> source, std::vector<std::int64_t> columns);
 
 }  // namespace rowmill

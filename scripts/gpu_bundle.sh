@@ -10,7 +10,8 @@ out=$(realpath -m "${1:-$(dirname "${BASH_SOURCE[0]}")/../build/gpu-bundle.tar.x
 largest=$((60 * 1000 * 1000))
 packages=(
   libopenmpi3 libopenmpi-dev openmpi-bin openmpi-common libhwloc15 libevent-core-2.1-7 libevent-pthreads-2.1-7 libpmix2
-  libmunge2 libhdf5-openmpi-103-1 libhdf5-openmpi-hl-100 libhdf5-openmpi-dev libsz2 libaec0 libhwy1 libhwy-dev
+  libmunge2 libhdf5-openmpi-103-1 libhdf5-openmpi-hl-100 libhdf5-openmpi-dev libsz2 libaec0 libaec-dev libhwy1 libhwy-dev
+  libblosc1 libblosc-dev libsnappy1v5 libdeflate0 libdeflate-dev liblz4-1 liblz4-dev liblzf1 liblzf-dev libzstd1 libzstd-dev
   libspdlog1.10 libspdlog-dev libfmt9 libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev googletest
   libbenchmark1debian libbenchmark-dev pkgconf-bin libpkgconf3)
 # taken there only where the system has no such library of its own

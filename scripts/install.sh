@@ -3,8 +3,8 @@
 # that are missing. Says nothing where nothing is missing; a call then takes some hundredths of a second.
 set -euo pipefail
 
-packages=(cmake g++ libcli11-dev libhdf5-openmpi-dev libhwy-dev libopenmpi-dev libspdlog-dev ninja-build
-  nlohmann-json3-dev openmpi-bin pkg-config libgtest-dev libgmock-dev)
+packages=(cmake g++ libaec-dev libblosc-dev libcli11-dev libdeflate-dev libhdf5-openmpi-dev libhwy-dev liblz4-dev liblzf-dev
+  libopenmpi-dev libspdlog-dev libzstd-dev ninja-build nlohmann-json3-dev openmpi-bin pkg-config libgtest-dev libgmock-dev)
 # what only tests use; on systems that lack one of them the tests that need it are skipped, saying so
 optional=()
 if [ "${1:-}" = tests ]; then

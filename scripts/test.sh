@@ -75,7 +75,7 @@ scripts/build.sh release
 suite release
 if [ $quick = 0 ]; then
   scripts/build.sh tsan rowmill-h5-helper
-  threaded='^(core|pipeline|engine)$'
+  threaded='^(core|pipeline|engine|threaded)$'
   programs=$(programs_of tsan "$threaded")
   # shellcheck disable=SC2086  # one argument a name
   [ -z "$programs" ] || scripts/build.sh tsan $programs

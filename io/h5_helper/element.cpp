@@ -112,7 +112,10 @@ std::string member_name(hid_t datatype, unsigned member) {
 
 std::string compound_text(hid_t datatype) {
   const int members = H5Tget_nmembers(datatype);
-  if (members == 2 && member_name(datatype, 0) == "r" && member_name(datatype, 1) == "i") {
+  const auto pair_of = [&](const char* first, const char* second) {
+    return members == 2 && member_name(datatype, 0) == first && member_name(datatype, 1) == second;
+  };
+  if (pair_of("r", "i") || pair_of("real", "imag")) {  // of h5py, of MATLAB
     return "complex" + std::to_string(8 * H5Tget_size(datatype));
   }
   std::string text = "compound {";

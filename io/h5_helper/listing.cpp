@@ -7,8 +7,12 @@
 
 #include "core/printable.hpp"
 #include "core/units.hpp"
+#include "io/h5_helper/attributes.hpp"
+#include "io/h5_helper/groups.hpp"
+#include "io/h5_helper/netcdf.hpp"
 #include "io/h5_helper/opened.hpp"
 #include "io/h5_helper/plan.hpp"
+#include "io/h5_helper/view.hpp"
 
 namespace rowmill::h5 {
 
@@ -35,7 +39,8 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* to) {
 
 class Walk {
  public:
-  explicit Walk(hid_t file) : file_(file) {}
+  Walk(hid_t file, const std::string& file_name, const std::string& wanted)
+      : file_(file), file_name_(file_name), wanted_(wanted) {}
 
   nlohmann::json run() {
     groups_.push_back("/");
@@ -46,7 +51,9 @@ class Walk {
     }
     if (!groups_.empty()) note("only the first " + std::to_string(kMaxObjects) + " objects are listed");
     if (external_ > 0) note(external_note());
-    return {{"datasets", datasets_}, {"notes", notes_}};
+    Format format{wanted_, "--format"};
+    if (wanted_ == "auto") format = format_of_file(file_, file_name_);
+    return {{"datasets", datasets_}, {"notes", notes_}, {"format", format.name}, {"reason", format.reason}};
   }
 
  private:
@@ -77,6 +84,13 @@ class Walk {
     }
     const Id group(id, H5Gclose, "group");
     if (!is_new(group)) return;
+    if (wanted_ != "hdf5" && path != "/") {
+      if (auto line = list_group(group, path)) {
+        (*line)["part"] = is_part(path);
+        datasets_.push_back(std::move(*line));
+        matrices_.insert(path);
+      }
+    }
     Links links{{}, kMaxObjects};
     hsize_t position = 0;
     if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &position, collect_link, &links) < 0) {
@@ -100,14 +114,28 @@ class Walk {
     if (type == H5I_DATASET && is_new(object)) datasets_.push_back(describe(path));
   }
 
+  /// Something that another data set is made of, or that a program keeps for itself.
+  bool is_part(const std::string& path) const {
+    if (wanted_ == "hdf5") return false;
+    if (path.starts_with("/#refs#/") || path.starts_with("/#subsystem#/")) return true;  // of MATLAB
+    for (std::size_t at = path.rfind('/'); at != std::string::npos && at > 0; at = path.rfind('/', at - 1)) {
+      if (matrices_.count(path.substr(0, at)) > 0) return true;
+    }
+    return false;
+  }
+
   nlohmann::json describe(const std::string& path) {
-    nlohmann::json line = {{"path", path}, {"type", "?"}, {"shape", "?"}, {"storage", "?"}, {"needs_filter", false}};
+    nlohmann::json line = {{"path", path},   {"type", "?"},           {"shape", "?"},
+                           {"storage", "?"}, {"needs_filter", false}, {"part", false}};
     try {
       const OpenedDataset dataset(file_, path, ChunkCache{});
       line["type"] = dataset.element().text;
       line["shape"] = shape_text(dataset);
       line["storage"] = storage_text(dataset);
       line["why_not"] = why_not(dataset);
+      const Format format = format_of_dataset(dataset.id());
+      if (const std::string why = why_not_in(format, dataset.id()); !why.empty()) line["why_not"] = why;
+      line["part"] = is_part(path) || (wanted_ != "hdf5" && is_dimension(dataset.id()));
       line["needs_filter"] = why_no_rows(dataset).empty() && !missing_filter(dataset).empty();
     } catch (const Refusal& e) {
       line["why_not"] = e.what();
@@ -116,9 +144,17 @@ class Walk {
     return line;
   }
 
+  /// Without a look at the whole file: only MATLAB refuses data sets, and marks each of them.
+  Format format_of_dataset(hid_t dataset) const {
+    if (wanted_ == "hdf5") return {};
+    return has_attribute(dataset, "MATLAB_class") ? Format{"matlab", ""} : Format{};
+  }
+
   hid_t file_;
+  std::string file_name_, wanted_;
   std::deque<std::string> groups_;
   std::set<haddr_t> seen_;
+  std::set<std::string> matrices_;  ///< groups that are one matrix
   std::int64_t external_ = 0;
   std::string first_external_;
   nlohmann::json datasets_ = nlohmann::json::array();
@@ -127,16 +163,16 @@ class Walk {
 
 }  // namespace
 
-nlohmann::json list_datasets(hid_t file) {
-  return Walk(file).run();
+nlohmann::json list_datasets(hid_t file, const std::string& file_name, const std::string& format) {
+  return Walk(file, file_name, format).run();
 }
 
-std::string held_in(hid_t file, const std::string& group) {
+std::string held_in(hid_t file, const std::string& file_name, const std::string& group) {
   constexpr std::int64_t few = 5;
   const std::string start = group.ends_with('/') ? group : group + "/";
   std::string names;
   std::int64_t count = 0;
-  const nlohmann::json all = Walk(file).run();
+  const nlohmann::json all = Walk(file, file_name, "auto").run();
   for (const auto& line : all.at("datasets")) {
     const auto& path = line.at("path").get_ref<const std::string&>();
     if (!path.starts_with(start) || ++count > few) continue;

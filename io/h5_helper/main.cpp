@@ -18,11 +18,14 @@
 #include <thread>
 
 #include "io/h5_helper/channel.hpp"
+#include "io/h5_helper/chunks.hpp"
+#include "io/h5_helper/groups.hpp"
 #include "io/h5_helper/listing.hpp"
 #include "io/h5_helper/opened.hpp"
 #include "io/h5_helper/plan.hpp"
 #include "io/h5_helper/protocol.hpp"
 #include "io/h5_helper/read.hpp"
+#include "io/h5_helper/view.hpp"
 
 namespace rowmill::h5 {
 namespace {
@@ -106,8 +109,9 @@ class Server {
   PlanAnswer handle(const Request& request) {
     const auto& op = request.json.at("op").get_ref<const std::string&>();
     if (op == "read") return read(request);
+    if (op == "chunks") return fetch(request);
     limit_processor_time(kMetadataSeconds);
-    PlanAnswer answer = op == "list" ? list(request) : open(request);
+    PlanAnswer answer = op == "list" ? list(request) : open_or_tell(request);
     limit_processor_time(RLIM_INFINITY);
     return answer;
   }
@@ -118,37 +122,56 @@ class Server {
     if (slash != std::string::npos && ::chdir(slash == 0 ? "/" : path.substr(0, slash).c_str()) != 0) {
       throw Refusal("its folder cannot be entered");
     }
-    file_ = open_file("./" + (slash == std::string::npos ? path : path.substr(slash + 1)));
+    name_ = slash == std::string::npos ? path : path.substr(slash + 1);
+    file_ = open_file("./" + name_);
   }
 
   PlanAnswer list(const Request& request) {
     open_path(request.tail);
-    return {list_datasets(file_), {}};
+    return {list_datasets(file_, name_, request.json.value("format", "auto")), {}};
+  }
+
+  PlanAnswer open_or_tell(const Request& request) {
+    try {
+      return open(request);
+    } catch (const NoDataset& e) {
+      throw Refusal(std::string(e.what()) + "; " + held_in(file_, name_, e.group()));
+    }
   }
 
   PlanAnswer open(const Request& request) {
     const std::size_t zero = request.tail.find('\0');
     if (zero == std::string::npos) throw std::runtime_error("not a request");
     if (file_ < 0) open_path(request.tail.substr(0, zero));  // else it has been listed
+    const std::string path = request.tail.substr(zero + 1);
+    const bool plan = request.json.at("op") == "plan";
+    axis_ = request.json.at("axis").get<int>();
+    Format format;
+    if (plan) {  // else it is opened to be read: it must not be open already, or HDF5 ignores the cache asked for
+      const Id object = open_any(file_, path);
+      format = format_of_object(file_, object, name_, request.json.value("format", "hdf5"));
+      if (H5Iget_type(object) == H5I_GROUP) {
+        if (auto group = plan_group(file_, object, path, format, axis_)) return {std::move(*group), {}};
+      }
+    }
     const ChunkCache cache{request.json.value("cache", std::int64_t{1} << 20),
                            request.json.value("slots", std::int64_t{521})};
-    open_dataset(request.tail.substr(zero + 1), cache);
-    axis_ = request.json.at("axis").get<int>();
-    if (dataset_->shape().empty()) return make_plan(file_, *dataset_, 0);  // refuses
+    dataset_.emplace(file_, path, cache);
+    if (dataset_->shape().empty()) return make_plan(file_, *dataset_);  // refuses
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
       throw WrongUsage("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
     }
-    if (request.json.at("op") == "plan") return make_plan(file_, *dataset_, axis_);
+    if (dataset_->is_member() && axis_ != 0) throw WrongUsage("rows of a table are its axis 0");
+    if (plan) return plan_dataset(path, format);
     if (const std::string why = why_not(*dataset_); !why.empty()) throw Refusal(why);
     return {{{"shape", dataset_->shape()}}, {}};
   }
 
-  void open_dataset(const std::string& path, ChunkCache cache) {
-    try {
-      dataset_.emplace(file_, path, cache);
-    } catch (const NoDataset& e) {
-      throw Refusal(std::string(e.what()) + "; " + held_in(file_, e.group()));
-    }
+  PlanAnswer plan_dataset(const std::string& path, const Format& format) {
+    if (const std::string why = why_not_in(format, dataset_->id()); !why.empty()) throw Refusal(why);
+    PlanAnswer answer = make_plan(file_, *dataset_);
+    apply_view(file_, *dataset_, path, format, axis_, answer.json);
+    return answer;
   }
 
   PlanAnswer read(const Request& request) {
@@ -159,7 +182,15 @@ class Server {
     return {{{"bytes", bytes}, {"asked", bytes_asked() - before}}, {}};
   }
 
+  PlanAnswer fetch(const Request& request) {
+    if (!dataset_) throw std::runtime_error("no data set is open");
+    std::vector<std::int64_t> wanted(request.tail.size() / sizeof(std::int64_t));
+    std::memcpy(wanted.data(), request.tail.data(), wanted.size() * sizeof(std::int64_t));
+    return {nlohmann::json::object(), fetch_chunks(*dataset_, wanted, shared_)};
+  }
+
   std::span<std::byte> shared_;
+  std::string name_;  ///< of the file, without its folder
   Id file_;
   std::optional<OpenedDataset> dataset_;
   int axis_ = 0;

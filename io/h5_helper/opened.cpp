@@ -7,6 +7,7 @@
 
 #include "io/h5_helper/companions.hpp"
 #include "io/h5_helper/folder.hpp"
+#include "io/h5_helper/table.hpp"
 
 namespace rowmill::h5 {
 
@@ -39,7 +40,7 @@ bool has_link(hid_t file, const std::string& path, hid_t access) {
   return true;
 }
 
-Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
+Id open_guarded(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
   // an error here is told by the guard or by HDF5's own words
   const hid_t id = H5Oopen(file, path.c_str(), access);
   if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
@@ -49,6 +50,11 @@ Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuar
     throw Refusal("it cannot be opened: " + words);
   }
   Id object(id, H5Oclose, "it cannot be opened");
+  return object;
+}
+
+Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
+  Id object = open_guarded(file, path, access, guard);
   switch (H5Iget_type(object)) {
     case H5I_DATASET:
       return object;
@@ -91,7 +97,17 @@ Id open_file(const std::string& path) {
   throw Refusal("HDF5 cannot open the file: " + words);
 }
 
-OpenedDataset::OpenedDataset(hid_t file, const std::string& path, ChunkCache cache) {
+Id open_any(hid_t file, const std::string& path) {
+  LinkGuard guard;
+  const Id access(H5Pcreate(H5P_LINK_ACCESS), H5Pclose, "access list");
+  must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
+  const std::optional<TableColumn> column = table_column(file, path);
+  return open_guarded(file, column ? column->table : path, access, guard);
+}
+
+OpenedDataset::OpenedDataset(hid_t file, const std::string& name, ChunkCache cache) {
+  const std::optional<TableColumn> column = table_column(file, name);
+  const std::string path = column ? column->table : name;
   LinkGuard guard;
   {
     const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
@@ -116,6 +132,26 @@ OpenedDataset::OpenedDataset(hid_t file, const std::string& path, ChunkCache cac
   if (layout_ == H5D_LAYOUT_ERROR) throw Refusal("its layout is unknown: " + error_text());
   check_external(creation_, shape_, H5Tget_size(datatype_));
   if (layout_ == H5D_VIRTUAL) check_virtual(file, creation_);
+  if (column) narrow_to(column->member);
+}
+
+void OpenedDataset::narrow_to(const std::string& member) {
+  const int index = must(H5Tget_member_index(datatype_, member.c_str()), "column of a table");
+  Id type(H5Tget_member_type(datatype_, static_cast<unsigned>(index)), H5Tclose, "column of a table");
+  std::vector<hsize_t> extents;
+  if (H5Tget_class(type) == H5T_ARRAY) {
+    extents.resize(static_cast<std::size_t>(must(H5Tget_array_ndims(type), "column of a table")));
+    must(H5Tget_array_dims2(type, extents.data()), "column of a table");
+    type = Id(H5Tget_super(type), H5Tclose, "column of a table");
+  }
+  element_ = classify(type);
+  const Id value = memory_type(type, element_);
+  const auto axes = static_cast<unsigned>(extents.size());
+  const Id whole(axes == 0 ? H5Tcopy(value) : H5Tarray_create2(value, axes, extents.data()), H5Tclose,
+                 "column of a table");
+  member_type_ = only_member(member, whole);
+  datatype_ = std::move(type);
+  shape_.insert(shape_.end(), extents.begin(), extents.end());
 }
 
 }  // namespace rowmill::h5

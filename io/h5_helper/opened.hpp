@@ -23,6 +23,9 @@ class NoDataset : public Refusal {
   std::string group_;
 };
 
+/// Opens a group or a data set. External links are followed within the file's folder. Throws NoDataset or Refusal.
+Id open_any(hid_t file, const std::string& path);
+
 /// Room for storage chunks that H5Dread keeps decompressed between calls.
 struct ChunkCache {
   std::int64_t bytes = 0, slots = 521;
@@ -30,21 +33,28 @@ struct ChunkCache {
 
 class OpenedDataset {
  public:
-  /// Throws NoDataset, or Refusal: it needs something that is missing or not allowed.
+  /// `path` may name a column of a table. Throws NoDataset, or Refusal: it needs something that is missing or not
+  /// allowed.
   OpenedDataset(hid_t file, const std::string& path, ChunkCache cache);
 
   hid_t id() const { return id_; }
   hid_t creation() const { return creation_; }
   hid_t datatype() const { return datatype_; }
   const Element& element() const { return element_; }
+  /// Of a column of a table: its rows, then the extents of one value of it.
   const std::vector<hsize_t>& shape() const { return shape_; }
+  /// The compound that H5Dread is asked to deliver; negative if this is no column of a table.
+  hid_t member_type() const { return member_type_; }
+  bool is_member() const { return member_type_ >= 0; }
   H5S_class_t space_class() const { return space_class_; }
   H5D_layout_t layout() const { return layout_; }
   /// False behind an external link.
   bool in_this_file() const { return in_this_file_; }
 
  private:
-  Id id_, creation_, datatype_;
+  void narrow_to(const std::string& member);
+
+  Id id_, creation_, datatype_, member_type_;
   Element element_;
   std::vector<hsize_t> shape_;
   H5S_class_t space_class_ = H5S_NO_CLASS;

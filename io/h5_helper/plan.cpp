@@ -2,31 +2,13 @@
 
 #include <algorithm>
 
+#include "io/h5_helper/chunks.hpp"
 #include "io/h5_helper/filters.hpp"
+#include "io/h5_helper/table.hpp"
 
 namespace rowmill::h5 {
 
 namespace {
-
-bool product(const std::vector<hsize_t>& factors, std::uint64_t& result) {
-  result = 1;
-  bool zero = false;
-  for (const hsize_t factor : factors) zero = zero || factor == 0;
-  for (const hsize_t factor : factors) {
-    if (!zero && __builtin_mul_overflow(result, factor, &result)) return false;
-  }
-  if (zero) result = 0;
-  return result <= static_cast<std::uint64_t>(INT64_MAX);
-}
-
-std::vector<hsize_t> chunk_shape(const OpenedDataset& dataset) {
-  std::vector<hsize_t> chunk(dataset.shape().size());
-  must(H5Pget_chunk(dataset.creation(), static_cast<int>(chunk.size()), chunk.data()), "storage chunks");
-  for (const hsize_t extent : chunk) {
-    if (extent == 0) throw Refusal("its storage chunks are empty: the file is damaged");
-  }
-  return chunk;
-}
 
 std::string by(const std::vector<hsize_t>& extents) {
   std::string text;
@@ -34,41 +16,11 @@ std::string by(const std::vector<hsize_t>& extents) {
   return text;
 }
 
-/// Lists storage chunks; false where there are too many to list, or their grid cannot be numbered.
-bool list_chunks(const OpenedDataset& dataset, const std::vector<hsize_t>& chunk, std::vector<ChunkEntry>& entries) {
-  std::vector<hsize_t> grid(chunk.size());
-  for (std::size_t i = 0; i < grid.size(); ++i) grid[i] = (dataset.shape()[i] + chunk[i] - 1) / chunk[i];
-  std::uint64_t cells = 0;
-  if (!product(grid, cells)) return false;
-  const Id space(H5Dget_space(dataset.id()), H5Sclose, "shape");
-  hsize_t count = 0;
-  must(H5Dget_num_chunks(dataset.id(), space, &count), "storage chunks");
-  if (count > static_cast<hsize_t>(kMaxListedChunks)) return false;
-  std::vector<hsize_t> at(chunk.size());
-  for (hsize_t i = 0; i < count; ++i) {
-    unsigned mask = 0;
-    haddr_t address = HADDR_UNDEF;
-    hsize_t bytes = 0;
-    must(H5Dget_chunk_info(dataset.id(), space, i, at.data(), &mask, &address, &bytes), "storage chunks");
-    std::int64_t index = 0;
-    bool inside = true;
-    for (std::size_t axis = 0; axis < at.size(); ++axis) {
-      inside = inside && at[axis] < dataset.shape()[axis];
-      index = index * static_cast<std::int64_t>(grid[axis]) + static_cast<std::int64_t>(at[axis] / chunk[axis]);
-    }
-    // chunks beyond the shape may be left from before it shrank
-    if (inside && address != HADDR_UNDEF) entries.push_back({index, static_cast<std::int64_t>(address)});
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const ChunkEntry& a, const ChunkEntry& b) { return a.grid_index < b.grid_index; });
-  return true;
-}
-
 /// The bytes of one element that was never written, in hexadecimal.
 std::string fill_text(const OpenedDataset& dataset) {
   const std::size_t bytes = size_of(dataset.element().type);
   std::vector<unsigned char> value(std::max<std::size_t>(bytes, H5Tget_size(dataset.datatype())));
-  if (!leaves_buffer(dataset)) {
+  if (!leaves_buffer(dataset) && !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
     const Id type = memory_type(dataset.datatype(), dataset.element());
     must(H5Pget_fill_value(dataset.creation(), type, value.data()), "fill value");
   }
@@ -80,23 +32,10 @@ std::string fill_text(const OpenedDataset& dataset) {
   return text;
 }
 
-void choose_way(hid_t file, const OpenedDataset& dataset, int axis, PlanAnswer& answer) {
+/// How storage chunks are read: at their addresses, fetched by this helper where there are too many to list, or by
+/// HDF5.
+void choose_chunk_way(hid_t file, const OpenedDataset& dataset, PlanAnswer& answer) {
   auto& json = answer.json;
-  const bool direct = dataset.in_this_file() && !dataset.element().convert && axis == 0;
-  json["way"] = "helper";
-  if (H5Pget_external_count(dataset.creation()) > 0) return;
-  if (dataset.layout() == H5D_CONTIGUOUS) {
-    const haddr_t offset = H5Dget_offset(dataset.id());
-    H5Eclear2(H5E_DEFAULT);
-    if (offset == HADDR_UNDEF) {
-      json["way"] = "fill";
-    } else if (dataset.in_this_file() && !dataset.element().convert) {
-      json["way"] = "contiguous";
-      json["offset"] = static_cast<std::int64_t>(offset);
-    }
-    return;
-  }
-  if (dataset.layout() != H5D_CHUNKED) return;
   const Id space(H5Dget_space(dataset.id()), H5Sclose, "shape");
   hsize_t stored = 0;
   must(H5Dget_num_chunks(dataset.id(), space, &stored), "storage chunks");
@@ -105,12 +44,34 @@ void choose_way(hid_t file, const OpenedDataset& dataset, int axis, PlanAnswer& 
     json["way"] = "fill";
     return;
   }
-  const Id creation(H5Fget_create_plist(file), H5Pclose, "file");
-  hsize_t user_block = 0;
-  must(H5Pget_userblock(creation, &user_block), "user block");
-  // releases differ in whether chunk addresses count the user block, so that files with one are left to HDF5
-  if (!direct || user_block != 0 || must(H5Pget_nfilters(dataset.creation()), "filters") > 0) return;
-  if (list_chunks(dataset, chunk_shape(dataset), answer.chunks)) json["way"] = "chunks";
+  if (!is_decoded_here(dataset)) return;
+  const ChunkLayout layout(dataset);
+  if (!layout.can_be_numbered()) return;
+  unsigned options = 0;
+  must(H5Pget_chunk_opts(dataset.creation(), &options), "storage chunks");
+  json["edges_unfiltered"] = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+  json["filters"] = nlohmann::json::array();
+  for (const Filter& filter : filters_of(dataset.creation())) {
+    json["filters"].push_back({filter.step.id, filter.step.values});
+  }
+  const bool listed = dataset.in_this_file() && list_chunks(file, dataset, layout, stored, answer.chunks);
+  json["way"] = listed ? "chunks" : "fetched";
+}
+
+void choose_way(hid_t file, const OpenedDataset& dataset, PlanAnswer& answer) {
+  auto& json = answer.json;
+  json["way"] = "helper";
+  if (H5Pget_external_count(dataset.creation()) > 0 || dataset.is_member()) return;
+  if (dataset.layout() == H5D_CHUNKED) return choose_chunk_way(file, dataset, answer);
+  if (dataset.layout() != H5D_CONTIGUOUS) return;
+  const haddr_t offset = H5Dget_offset(dataset.id());
+  H5Eclear2(H5E_DEFAULT);
+  if (offset == HADDR_UNDEF) {
+    json["way"] = "fill";
+  } else if (dataset.in_this_file() && !dataset.element().convert) {
+    json["way"] = "contiguous";
+    json["offset"] = static_cast<std::int64_t>(offset);
+  }
 }
 
 /// Elements that virtual sources are mapped to; those that lie under several count for each.
@@ -146,19 +107,6 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
     warnings.push_back("parts that no virtual source is mapped to hold the fill value");
 }
 
-/// Attributes that say, by a convention of netCDF or MATLAB, that the numbers mean something else than they are.
-std::string unapplied_conventions(const OpenedDataset& dataset) {
-  std::string names;
-  for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "valid_range", "valid_min",
-                           "valid_max", "_Unsigned", "MATLAB_empty", "MATLAB_class"}) {
-    if (H5Aexists(dataset.id(), name) <= 0) continue;
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  H5Eclear2(H5E_DEFAULT);
-  return names;
-}
-
 /// What `rowmill generate` writes beside its data.
 bool has_planted(hid_t file) {
   const bool there = H5Lexists(file, "planted", H5P_DEFAULT) > 0 && H5Lexists(file, "planted/mean", H5P_DEFAULT) > 0;
@@ -186,7 +134,7 @@ std::string storage_text(const OpenedDataset& dataset) {
   if (dataset.layout() == H5D_COMPACT) return "compact";
   if (dataset.layout() == H5D_VIRTUAL) return "virtual";
   if (dataset.layout() != H5D_CHUNKED) return "contiguous";
-  std::string text = "chunked " + by(chunk_shape(dataset));
+  std::string text = "chunked " + by(ChunkLayout(dataset).extents());
   const char* before = ", ";
   for (const Filter& filter : filters_of(dataset.creation())) {
     text += before + filter.text;
@@ -196,15 +144,21 @@ std::string storage_text(const OpenedDataset& dataset) {
 }
 
 std::string why_no_rows(const OpenedDataset& dataset) {
-  if (!dataset.element().numeric) return "its type is not numeric: " + dataset.element().text;
+  if (!dataset.element().numeric) {
+    const std::string text = "its type is not numeric: " + dataset.element().text;
+    const bool table = dataset.element().text.starts_with("compound") && dataset.shape().size() == 1;
+    const std::string column = table ? numeric_member(dataset.datatype()) : "";
+    return column.empty() ? text : text + "; its columns can be named, as in :/TABLE/" + column;
+  }
   if (dataset.space_class() == H5S_NULL) return "it is empty (a null data space of " + dataset.element().text + ")";
   if (dataset.shape().empty()) return "it is a scalar (" + dataset.element().text + "), it has no rows";
   return "";
 }
 
 std::string missing_filter(const OpenedDataset& dataset) {
+  const bool decoded_here = is_decoded_here(dataset);
   for (const Filter& filter : filters_of(dataset.creation())) {
-    if (!filter.available) {
+    if (!filter.available && !decoded_here) {
       return "it needs filter " + std::to_string(filter.id) + " (" + filter.text +
              "), which is not built in: write it again with gzip (h5repack -f GZIP=4)";
     }
@@ -217,7 +171,7 @@ std::string why_not(const OpenedDataset& dataset) {
   return no_rows.empty() ? missing_filter(dataset) : no_rows;
 }
 
-PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis) {
+PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset) {
   if (const std::string why = why_not(dataset); !why.empty()) throw Refusal(why);
   PlanAnswer answer;
   auto& json = answer.json;
@@ -228,10 +182,9 @@ PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis) {
   json["storage"] = storage_text(dataset);
   json["fill"] = fill_text(dataset);
   json["planted"] = has_planted(file);
-  json["conventions"] = unapplied_conventions(dataset);
   json["warnings"] = nlohmann::json::array();
-  if (dataset.layout() == H5D_CHUNKED) json["chunk"] = chunk_shape(dataset);
-  choose_way(file, dataset, axis, answer);
+  if (dataset.layout() == H5D_CHUNKED) json["chunk"] = ChunkLayout(dataset).extents();
+  choose_way(file, dataset, answer);
   add_warnings(dataset, filters_of(dataset.creation()), json["warnings"]);
   return answer;
 }

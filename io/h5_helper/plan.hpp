@@ -14,7 +14,7 @@ struct PlanAnswer {
 };
 
 /// Throws Refusal where the data set cannot be milled.
-PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset, int axis);
+PlanAnswer make_plan(hid_t file, const OpenedDataset& dataset);
 
 /// Why it cannot be milled; empty if it can (as far as metadata tell). The first of the next two that says something.
 std::string why_not(const OpenedDataset& dataset);

@@ -20,7 +20,9 @@ std::size_t read_rows(const OpenedDataset& dataset, int axis, std::int64_t first
   for (const hsize_t e : extent) {
     if (__builtin_mul_overflow(bytes, e, &bytes)) throw Refusal("its rows are too long to be read");
   }
-  const Id type = memory_type(dataset.datatype(), dataset.element());
+  const Id type = dataset.is_member() ? Id(H5Tcopy(dataset.member_type()), H5Tclose, "datatype")
+                                      : memory_type(dataset.datatype(), dataset.element());
+  if (dataset.is_member()) extent.resize(1);  // a value of the table holds the other axes
   if (bytes > to.size()) throw Refusal("more was asked for than there is room for");
   if (leaves_buffer(dataset)) std::memset(to.data(), 0, bytes);
   const Id file_space(H5Dget_space(dataset.id()), H5Sclose, "shape");

@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(block_threads) add_kernel(BinnedView acc, cons
 void add_binned(BinnedView acc, const double* values, cudaStream_t stream) {
   if (acc.count == 0) return;
   add_kernel<<<striding_blocks(acc.count), block_threads, 0, stream>>>(acc, values);
-  check_launch("add_binned");
+  check_cuda(cudaGetLastError(), "add_binned");
 }
 
 }  // namespace rowmill::cuda

@@ -57,11 +57,11 @@ void walk_columns(const Block& block, const Task& task, std::byte* scratch, cuda
       walk_elements_kernel<<<blocks_for(chains, walk_threads), walk_threads, 0, stream>>>(rows, task, groups, parts);
     }
   });
-  check_launch(name);
+  check_cuda(cudaGetLastError(), name);
   const std::int64_t width = functors::gather_columns(rows.columns);
   const dim3 threads(static_cast<unsigned>(width), static_cast<unsigned>(functors::gather_threads / width));
   gather_kernel<<<blocks_for(rows.columns, width), threads, 0, stream>>>(task, rows.columns, groups, parts);
-  check_launch(name);
+  check_cuda(cudaGetLastError(), name);
 }
 
 }  // namespace rowmill::cuda

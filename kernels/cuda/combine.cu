@@ -19,7 +19,7 @@ template <typename T, typename Operation>
 void combine(T* acc, const T* values, std::int64_t count, Operation operation, cudaStream_t stream) {
   if (count == 0) return;
   combine_kernel<<<striding_blocks(count), block_threads, 0, stream>>>(acc, values, count, operation);
-  check_launch("combine");
+  check_cuda(cudaGetLastError(), "combine");
 }
 
 __global__ void __launch_bounds__(block_threads) merge_kernel(BinnedView acc, BinnedView other) {
@@ -38,13 +38,13 @@ __global__ void __launch_bounds__(block_threads) align_kernel(BinnedView acc, co
 void merge_binned(BinnedView acc, BinnedView other, cudaStream_t stream) {
   if (acc.count == 0) return;
   merge_kernel<<<striding_blocks(acc.count), block_threads, 0, stream>>>(acc, other);
-  check_launch("merge_binned");
+  check_cuda(cudaGetLastError(), "merge_binned");
 }
 
 void align_binned(BinnedView acc, const std::int8_t* tops, cudaStream_t stream) {
   if (acc.count == 0) return;
   align_kernel<<<striding_blocks(acc.count), block_threads, 0, stream>>>(acc, tops);
-  check_launch("align_binned");
+  check_cuda(cudaGetLastError(), "align_binned");
 }
 
 void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count, cudaStream_t stream) {

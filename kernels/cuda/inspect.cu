@@ -80,17 +80,17 @@ void inspect(const Block& block, const int* gate, std::int64_t* first_missing, s
         special_elements_kernel<<<striding_blocks(elements), block_threads, 0, stream>>>(rows, E::may_be_missing,
                                                                                          report);
       }
-      check_launch("inspect");
+      check_cuda(cudaGetLastError(), "inspect");
     }
   });
   if (rows.mask == nullptr) return;
   mask_kernel<<<striding_blocks(elements / 8 + 8), block_threads, 0, stream>>>(rows, report);
-  check_launch("inspect");
+  check_cuda(cudaGetLastError(), "inspect");
 }
 
 void look_at_diagonal(const double* packed, std::int64_t columns, int* gate, cudaStream_t stream) {
   diagonal_kernel<<<1, diagonal_threads, 0, stream>>>(packed, columns, gate);
-  check_launch("inspect_product");
+  check_cuda(cudaGetLastError(), "inspect_product");
 }
 
 }  // namespace rowmill::cuda

@@ -3,9 +3,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <string>
 
-#include "core/error.hpp"
+#include "core/cuda_check.hpp"  // after each launch: check_cuda(cudaGetLastError(), its name)
 
 namespace rowmill::cuda {
 
@@ -20,13 +19,6 @@ inline unsigned blocks_for(std::int64_t threads, std::int64_t threads_of_block) 
 inline unsigned striding_blocks(std::int64_t elements) {
   const std::int64_t blocks = (elements + block_threads - 1) / block_threads;
   return static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks);
-}
-
-/// After each launch.
-inline void check_launch(const char* kernel) {
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess) return;
-  throw Error(ExitCode::device, std::string("cannot launch the kernel ") + kernel + ": " + cudaGetErrorString(error));
 }
 
 __device__ inline std::int64_t thread_index() {

@@ -22,13 +22,16 @@ struct CudaProduct {
   CudaProduct& operator=(const CudaProduct&) = delete;
   ~CudaProduct();
 
-  /// Takes note of shape.chain_rows, and runs all kernels and library calls of the shape once, in fp64 too. Waits.
+  /// Takes note of the rows of blocks and chains, and runs once all kernels and library calls that blocks of at most so
+  /// many rows make, in fp64 too. Waits.
   void prepare(const BlockShape& shape);
 
-  /// See Ops::cross_product. Only queues.
+  /// See Ops::cross_product. Only queues. Throws std::logic_error for a longer block.
   void run(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed);
 
  private:
+  void launch_all_kernels(const BlockShape& shape, Precision precision, std::byte* scratch);
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

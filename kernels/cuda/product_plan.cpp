@@ -82,15 +82,27 @@ ProductPlan::ProductPlan(std::int64_t block_rows, std::int64_t block_columns, co
   if (precision == Precision::fp64) chain = fits;  // fp64 has no slabs: a batch is one
   if (is_int8) chain = int8_chain_rows;
   chain = std::max(row_multiple, std::min(round_down(chain, row_multiple), fits));
-  slab_rows = std::min(chain, round_up(std::max<std::int64_t>(rows, 1), row_multiple));
+  const std::int64_t longest = std::max({rows, limits.rows, std::int64_t{1}});
+  slab_rows = std::min(chain, round_up(longest, row_multiple));
   slabs = (rows + slab_rows - 1) / slab_rows;
-  batch_slabs = std::clamp<std::int64_t>(fits / slab_rows, 1, std::max<std::int64_t>(slabs, 1));
+  longest_slabs = (longest + slab_rows - 1) / slab_rows;
+  batch_slabs = std::clamp<std::int64_t>(fits / slab_rows, 1, longest_slabs);
   panels = panels_of(factor, product_columns, leading, limits.sums);
 }
 
 std::int64_t ProductPlan::group_slabs(const Panel& panel) const {
   const std::int64_t bytes = panel.elements() * sum_bytes_of(factor);
   return std::clamp<std::int64_t>(limits.sums / bytes, 1, batch_slabs);
+}
+
+/// The longest block has a whole batch, of whole groups and perhaps a shorter last one, and perhaps a shorter batch.
+std::int64_t ProductPlan::call_slabs(const Panel& panel, std::int64_t wanted) const {
+  const std::int64_t group = group_slabs(panel);
+  std::int64_t slabs_of_call = group;
+  for (const std::int64_t last : {batch_slabs % group, longest_slabs % batch_slabs % group}) {
+    if (last >= wanted) slabs_of_call = std::min(slabs_of_call, last);
+  }
+  return slabs_of_call;
 }
 
 std::int64_t ProductPlan::sums_bytes() const {

@@ -4,9 +4,9 @@
 //
 // A working matrix is row-major, rows × leading elements, its columns padded with zeros to 16 bytes; that is a
 // column-major `columns × rows` matrix A with the leading dimension `leading`, and WᵀW = A Aᵀ. Rows of the last slab
-// are padded with zeros, so that all slabs of a block are calls of one shape. int8 products want both operands with
-// rows running fastest: there a slab is column-major, slab_rows × padded columns, with a column of ones behind the
-// last, which brings the sums of columns that undo the offset.
+// are padded with zeros, and slabs are as long as those of the longest block, so that all are calls of one shape. int8
+// products want both operands with rows running fastest: there a slab is column-major, slab_rows × padded columns, with
+// a column of ones behind the last, which brings the sums of columns that undo the offset.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -29,11 +29,12 @@ struct Panel {
   std::int64_t elements() const { return lines * leading; }
 };
 
-/// Bytes of scratch that a plan takes, unless a slab of 16 rows or a panel of 16 columns is more. Fixed: they decide
-/// bits; tests make them small.
+/// Bytes of scratch that a plan takes, unless a slab of 16 rows or a panel of 16 columns is more (tests make them
+/// small), and the rows of the longest block. Fixed: they decide bits.
 struct ProductLimits {
   std::int64_t work = 128 << 20;  ///< a batch's working matrices
   std::int64_t sums = 32 << 20;   ///< a call's sums: they are to stay in a GPU's cache
+  std::int64_t rows = 0;          ///< shorter blocks are done by calls of the longest one's shapes; 0: none is longer
 };
 
 struct ProductPlan {
@@ -48,6 +49,7 @@ struct ProductPlan {
   std::int64_t copies;           ///< of a slab's rows in its working matrix
   std::int64_t slab_rows;        ///< rows of a slab, padding included
   std::int64_t slabs;            ///< of the block
+  std::int64_t longest_slabs;    ///< of the longest block
   std::int64_t batch_slabs;      ///< converted at once; the last batch may have fewer
   std::vector<Panel> panels;
 
@@ -55,6 +57,9 @@ struct ProductPlan {
   std::int64_t slab_elements() const { return copies * slab_rows * leading; }
   /// Slabs of a panel that are multiplied by one call and then added in order.
   std::int64_t group_slabs(const Panel& panel) const;
+  /// Slabs of the call that multiplies so many of a batch: as few as a call of the longest block has. What lies in the
+  /// slabs behind is multiplied too, and not added.
+  std::int64_t call_slabs(const Panel& panel, std::int64_t wanted) const;
 
   std::int64_t work_bytes() const { return batch_slabs * slab_elements() * bytes_of(factor); }
   std::int64_t sums_bytes() const;  ///< of the sums of the panel that has most

@@ -70,7 +70,7 @@ void ProductRun::multiply(std::int64_t slabs, bool first_batch) {
     const std::int64_t group = plan_.group_slabs(panel);
     for (std::int64_t slab = 0; slab < slabs; slab += group) {
       const std::int64_t count = std::min(group, slabs - slab);
-      multiply(panel, slab, count);
+      multiply(panel, slab, plan_.call_slabs(panel, count));
       kernels_.fold({&plan_, panel, sums_, count, first_batch && slab == 0, packed_, column_sums_});
     }
   }
@@ -146,6 +146,16 @@ void ProductRun::multiply_double(const Panel& panel) {
   blas_.syrk(diagonal);
 }
 
+class NoKernels final : public ProductKernels {
+ public:
+  void clear(void*, std::size_t) override {}
+  void convert(const ConvertCall&) override {}
+  void fold(const FoldCall&) override {}
+  void undo_offset(const OffsetCall&) override {}
+  void check(const std::uint64_t*, std::int64_t, Range, std::int32_t*) override {}
+  void redo(const Block&, ColumnMap, const std::int32_t*, double*) override {}
+};
+
 }  // namespace
 
 void run_product(const Block& block, ColumnMap map, const ProductChoice& choice, int compute_capability,
@@ -159,6 +169,14 @@ void run_product(const Block& block, ColumnMap map, const ProductChoice& choice,
   }
   ProductRun run(plan, scratch, packed, kernels, blas);
   run.all(block, map, product_scratch(columns, choice.precision, limits), compute_capability);
+}
+
+void call_all_shapes(ElementType type, std::int64_t columns, const ProductChoice& choice, std::byte* scratch,
+                     BlasCalls& blas, const ProductLimits& limits) {
+  Block longest;
+  longest.x = DenseRows{nullptr, type, limits.rows, columns, columns};
+  NoKernels none;
+  run_product(longest, {}, choice, 0, scratch, nullptr, none, blas, limits);
 }
 
 }  // namespace rowmill

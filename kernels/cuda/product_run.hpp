@@ -61,4 +61,9 @@ void run_product(const Block& block, ColumnMap map, const ProductChoice& choice,
                  std::byte* scratch, double* packed, ProductKernels& kernels, BlasCalls& blas,
                  const ProductLimits& limits = {});
 
+/// Makes each library call that a block of at most limits.rows rows makes, of whatever lies in scratch: libraries
+/// choose, load and set up their kernels by shape.
+void call_all_shapes(ElementType type, std::int64_t columns, const ProductChoice& choice, std::byte* scratch,
+                     BlasCalls& blas, const ProductLimits& limits);
+
 }  // namespace rowmill

@@ -94,18 +94,35 @@ json place_json(const Place& place) {
 }
 
 json chosen_json(const SourceInfo& info) {
-  return {{"dataset", info.dataset},   {"format", info.format},
-          {"rows", info.rows},         {"columns", info.columns},
-          {"dtype", info.stored_type}, {"shape", info.shape},
-          {"row_axis", info.row_axis}, {"storage", info.storage},
-          {"way", info.way},           {"storage_chunk_rows", info.storage_chunk_rows},
+  return {{"dataset", info.dataset},
+          {"format", info.format},
+          {"format_reason", info.format_reason},
+          {"rows", info.rows},
+          {"columns", info.columns},
+          {"dtype", info.stored_type},
+          {"shape", info.shape},
+          {"row_axis", info.row_axis},
+          {"storage", info.storage},
+          {"way", info.way},
+          {"storage_chunk_rows", info.storage_chunk_rows},
+          {"layout_cost", info.layout_cost.empty() ? json(nullptr) : json(info.layout_cost)},
           {"warnings", info.warnings}};
+}
+
+/// Which axis is rows, where a format counts them from the other end.
+std::string rows_text(const SourceInfo& info) {
+  if (info.row_axis == 0) return "";
+  return "; rows are axis " + std::to_string(info.row_axis) + " of the data set";
 }
 
 std::string chosen_text(const SourceInfo& info) {
   std::string text = "\nwould mill " + heading_name(info.dataset.empty() ? info.path : info.dataset) + ": " +
                      counted(info.rows, "row") + " × " + counted(info.columns, "column") + ", " +
                      printable(info.stored_type) + ", " + printable(info.storage) + ", " + info.way + "\n";
+  if (!info.format_reason.empty()) {
+    text += "as " + info.format + ": " + printable(info.format_reason) + rows_text(info) + "\n";
+  }
+  if (!info.layout_cost.empty()) text += "layout: " + printable(info.layout_cost) + "\n";
   for (const std::string& warning : info.warnings) text += "warning: " + printable(warning) + "\n";
   return text;
 }
@@ -115,7 +132,11 @@ std::string chosen_text(const SourceInfo& info) {
 namespace {
 
 json listing_json(const FileListing& listing) {
-  json all{{"path", listing.path}, {"format", listing.format}, {"bytes", listing.bytes}, {"notes", listing.notes}};
+  json all{{"path", listing.path},
+           {"format", listing.format},
+           {"format_reason", listing.format_reason},
+           {"bytes", listing.bytes},
+           {"notes", listing.notes}};
   for (const DatasetLine& d : listing.datasets) {
     all["datasets"].push_back({{"path", d.path},
                                {"type", d.type},
@@ -134,8 +155,9 @@ std::string listing_text(const FileListing& listing) {
     if (rows.size() == most) break;
     rows.push_back({"  " + d.path, d.type, d.shape, d.numeric ? d.storage : d.why_not});
   }
-  std::string text = heading_name(listing.path) + ": " + listing.format + ", " + format_size(listing.bytes) + "\n" +
-                     format_table(rows);
+  std::string text = heading_name(listing.path) + ": " + listing.format +
+                     (listing.format_reason.empty() ? "" : " (" + heading_name(listing.format_reason) + ")") + ", " +
+                     format_size(listing.bytes) + "\n" + format_table(rows);
   if (listing.datasets.size() > most) {
     text += "  … and " + counted(static_cast<std::int64_t>(listing.datasets.size() - most), "more data set") +
             ", which --json lists\n";

@@ -76,7 +76,8 @@ void add_general(CLI::App& app, CommandLine& line) {
 void add_input(CLI::App& app, CommandLine& line) {
   RunOptions& run = line.run;
   app.add_option("INPUT", run.input, "FILE or FILE:/DATASET, one a run")->required();
-  add(app, "format", run.format, "auto, hdf5 or npy")->check(CLI::IsMember({"auto", "hdf5", "npy"}));
+  add(app, "format", run.format, "auto, hdf5, netcdf, matlab, anndata, 10x, loom, pandas or npy")
+      ->check(CLI::IsMember({"auto", "hdf5", "netcdf", "matlab", "anndata", "10x", "loom", "pandas", "npy"}));
   add(app, "row-axis", run.row_axis, "the axis that is rows, counted from 0; the others are columns")
       ->transform(whole_number_within(0, 31));
 }
@@ -98,6 +99,8 @@ void add_running(CLI::App& app, RunOptions& run, Words& words) {
       ->check(read_by(parse_size));
   add(app, "device-memory", words.device_memory, "of a GPU for a rank, as in 40GiB; 0: nine tenths of what is free")
       ->check(read_by(parse_size));
+  add(app, "scratch", run.scratch, "a folder for decoded storage chunks that --memory does not hold")
+      ->check(read_by([](const std::string&) {}));
   add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")
       ->transform(whole_number_within(0, std::numeric_limits<std::int64_t>::max()));
   add(app, "prefetch", run.prefetch, "blocks to read ahead")->transform(whole_number_within(1, 4096));

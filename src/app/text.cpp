@@ -34,9 +34,9 @@ json numbers(const ResultDataset& dataset) {
 
 /// What processes that read by HDF5 occupy besides.
 std::string helper_text(const RunReport& report) {
-  if (report.memory.reader_bytes == 0) return "";
-  if (report.helper_memory == 0) return ", besides the processes that read for it by HDF5";
-  return ", and " + format_size(report.helper_memory) + " in each process that reads for it by HDF5";
+  if (report.helper_memory > 0)
+    return ", and " + format_size(report.helper_memory) + " in each process that reads for it by HDF5";
+  return report.memory.lanes_read ? "" : ", besides the processes that read for it by HDF5";
 }
 
 /// U+007F to U+009F, which may steer a terminal, come out of dump() as they are.
@@ -56,6 +56,13 @@ std::string without_controls(const std::string& text) {
     if (two) ++at;
   }
   return result;
+}
+
+/// The view that was taken of the file, where it is more than the numbers as they are stored.
+std::string format_text(const SourceInfo& source) {
+  if (source.format_reason.empty()) return "";
+  const std::string rows = source.row_axis == 0 ? "" : ", rows are axis " + std::to_string(source.row_axis);
+  return " (" + source.format + rows + ")";
 }
 
 }  // namespace
@@ -82,8 +89,9 @@ std::string wrote_text(const CommandLine& line) {
 
 std::string result_table(const CommandLine& line, const RunReport& report, const Planted& planted) {
   const SourceInfo& source = report.source;
-  std::string text = line.command + " of " + heading_name(source.name()) + ": " + counted(report.input.rows, "row") +
-                     " × " + counted(report.input.columns, "column") + ", " + printable(source.stored_type) + "\n\n";
+  std::string text = line.command + " of " + heading_name(source.name()) + format_text(source) + ": " +
+                     counted(report.input.rows, "row") + " × " + counted(report.input.columns, "column") + ", " +
+                     printable(source.stored_type) + "\n\n";
   text += result_tables(report, planted, traits_of(line.command).shown);
   text += '\n';
   text += format_duration(report.seconds) + ", " + format_size(report.bytes_read) + " read" +

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/pool.hpp"
 #include "core/units.hpp"
+#include "core/wait_list.hpp"
 
 namespace rowmill {
 
@@ -162,10 +163,13 @@ class AsyncHostBackend final : public Backend {
   void wait_host(const Event& event) override;
   bool reached(const Event& event) override { return event.state == nullptr || point(event)->reached(); }
 
+  std::chrono::steady_clock::duration longest_wait() const override { return waits_.longest(); }
+
   MemoryUse device_memory() const override { return device_.use(); }
   MemoryUse staging_memory() const override { return staging_.use(); }
 
  private:
+  WaitList waits_;
   static std::shared_ptr<Point> point(const Event& event) { return std::static_pointer_cast<Point>(event.state); }
 
   std::shared_ptr<Worker> worker(Queue queue) {
@@ -240,6 +244,7 @@ void AsyncHostBackend::wait(Queue queue, const Event& event) {
 void AsyncHostBackend::wait_host(const Event& event) {
   if (event.state == nullptr) return;
   const auto awaited = point(event);
+  const WaitList::Entry waiting(waits_);
   if (const auto failure = awaited->wait()) {
     awaited->owner().forgive(failure);
     std::rethrow_exception(failure);

@@ -1,5 +1,6 @@
 #pragma once
 // The contract for "where" things are computed: memory, in-order queues, events.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,8 @@ class Backend {
   virtual void wait_host(const Event& event) = 0;
   /// True if the event has been reached (does not throw what the work threw).
   virtual bool reached(const Event& event) = 0;
+  /// How long the oldest wait_host that has not come back has taken; zero if there is none. Inline queues have none.
+  virtual std::chrono::steady_clock::duration longest_wait() const { return {}; }
 
   virtual MemoryUse device_memory() const = 0;
   virtual MemoryUse staging_memory() const = 0;

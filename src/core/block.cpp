@@ -64,9 +64,24 @@ std::int64_t contiguous_count(const BlockGrid& grid, int rank, int ranks) {
   return grid.count() / ranks + (rank < grid.count() % ranks ? 1 : 0);
 }
 
-Shard contiguous_shard(const BlockGrid& grid, int rank, int ranks) {
+namespace {
+
+std::int64_t contiguous_first(const BlockGrid& grid, int rank, int ranks) {
   const std::int64_t each = grid.count() / ranks, more = grid.count() % ranks;
-  const std::int64_t first = grid.first_id() + each * rank + std::min<std::int64_t>(rank, more);
+  return grid.first_id() + each * rank + std::min<std::int64_t>(rank, more);
+}
+
+}  // namespace
+
+RowRange contiguous_rows(const BlockGrid& grid, int rank, int ranks) {
+  const std::int64_t first = contiguous_first(grid, rank, ranks), count = contiguous_count(grid, rank, ranks);
+  if (count == 0) return {};
+  const std::int64_t first_row = grid.range(first).first;
+  return {first_row, grid.range(first + count - 1).end() - first_row};
+}
+
+Shard contiguous_shard(const BlockGrid& grid, int rank, int ranks) {
+  const std::int64_t first = contiguous_first(grid, rank, ranks);
   Shard shard(static_cast<std::size_t>(contiguous_count(grid, rank, ranks)));
   for (std::size_t i = 0; i < shard.size(); ++i) shard[i] = first + static_cast<std::int64_t>(i);
   return shard;

@@ -84,6 +84,9 @@ using Shard = std::vector<std::int64_t>;
 /// How many blocks contiguous_shard gives a rank.
 std::int64_t contiguous_count(const BlockGrid& grid, int rank, int ranks);
 
+/// The rows of these blocks; none for a rank without blocks.
+RowRange contiguous_rows(const BlockGrid& grid, int rank, int ranks);
+
 /// Deals blocks in contiguous runs; the first (count mod ranks) ranks get one more. Ranks without blocks get none.
 Shard contiguous_shard(const BlockGrid& grid, int rank, int ranks);
 

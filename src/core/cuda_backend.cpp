@@ -19,9 +19,9 @@
 #include "core/memory_budget.hpp"
 #include "core/numa.hpp"
 #include "core/pool.hpp"
+#include "core/wait_list.hpp"
 
 namespace rowmill {
-
 namespace {
 
 /// For destructors: whoever waits for the queues has thrown what failed.
@@ -140,6 +140,7 @@ class CudaBackend final : public Backend {
   void wait(Queue queue, const Event& event) override;
   void wait_host(const Event& event) override;
   bool reached(const Event& event) override;
+  std::chrono::steady_clock::duration longest_wait() const override { return waits_.longest(); }
 
   MemoryUse device_memory() const override { return budget_.use(); }
   MemoryUse staging_memory() const override { return staging_.use(); }
@@ -175,6 +176,7 @@ class CudaBackend final : public Backend {
   DevicePool pool_;
   MemoryPool staging_;
   const std::shared_ptr<CudaEventPool> events_;
+  WaitList waits_;
   std::mutex mutex_;  ///< guards streams_
   std::vector<cudaStream_t> streams_;
 };
@@ -242,6 +244,7 @@ void CudaBackend::wait(Queue queue, const Event& event) {
 void CudaBackend::wait_host(const Event& event) {
   if (event.state == nullptr) return;
   use_device(ordinal_);
+  const WaitList::Entry waiting(waits_);
   constexpr int busy_rounds = 64;
   for (int round = 0;; ++round) {
     const cudaError_t status = cudaEventQuery(event_of(event));

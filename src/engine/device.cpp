@@ -76,7 +76,7 @@ void connect(Device& device, const CudaModule& module, const DeviceWish& wish, C
     throw;
   } catch (const Error& error) {
     if (wish.comm == "nccl") throw;
-    device.warning = std::string(error.what()) + "; sums travel by MPI through host memory";
+    device.warning = std::string(error.what()) + "; sums travel by MPI instead";
   }
 }
 

@@ -114,7 +114,7 @@ DeviceChoice choose_for_all(const DeviceWish& wish, const std::vector<DeviceFact
   } else if (wish.comm == "nccl") {
     choice.error = "--comm nccl cannot be had: " + shared + ", which NCCL refuses: " + one_rank_a_gpu;
   } else {
-    choice.warning = shared + ": they take turns on it, and sums go over MPI by way of host memory; " + one_rank_a_gpu;
+    choice.warning = shared + ": they take turns on it, and sums go over MPI; " + one_rank_a_gpu;
   }
   return choice;
 }

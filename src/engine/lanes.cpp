@@ -190,7 +190,8 @@ class Lanes::Crew {
     if (!lanes_.options_.columns.empty()) column = lanes_.options_.columns.at(static_cast<std::size_t>(column));
     throw Error(ExitCode::input,
                 lanes_.options_.input + ": the value at row " + std::to_string(row) + ", column " +
-                    std::to_string(column) + " is missing (NaN): " + lanes_.options_.missing_cure,
+                    std::to_string(column) + " is missing (" + lanes_.options_.missing_is +
+                    "): " + lanes_.options_.missing_cure,
                 row);
   }
 

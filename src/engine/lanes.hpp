@@ -23,6 +23,7 @@ class Lanes {
     bool look_for_inexact = false;
     std::string input;                  ///< named in messages, with
     std::vector<std::int64_t> columns;  ///< the numbers that its columns have in the input; empty: 0, 1, 2, …
+    std::string missing_is = "NaN";     ///< what a missing value may be, named in messages
     std::string missing_cure;           ///< what to do about a missing value
   };
 

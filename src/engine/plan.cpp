@@ -22,7 +22,11 @@ std::int64_t choose_block_rows(const BlockPreference& preference, const SourceIn
   if (rows >= chunk) return rows / chunk * chunk;
   // A storage chunk of up to eight preferred blocks is taken whole; taller ones are cut, since a block has to fit in
   // memory whatever the file's author chose.
-  return chunk <= 8 * rows ? chunk : rows;
+  if (chunk <= 8 * rows) return chunk;
+  for (std::int64_t pieces = (chunk - 1) / rows + 1; pieces <= 2 * (chunk / rows); ++pieces) {
+    if (chunk % pieces == 0) return chunk / pieces;  // so that no block lies in two storage chunks
+  }
+  return rows;
 }
 
 BlockPreference preference_on(const std::string& backend, BlockPreference preference) {
@@ -77,6 +81,14 @@ ProductChoice choose_precision(const std::string& wish, const ProductModel& mode
   return {*precision, chain};
 }
 
+int processors_of_rank(int ranks_on_node) {
+  return std::max(1, usable_processors() / std::max(1, ranks_on_node));
+}
+
+std::int64_t memory_of_rank(std::int64_t node_bytes, int ranks_on_node) {
+  return (node_bytes > 0 ? node_bytes : available_memory() / 4) / std::max(1, ranks_on_node);
+}
+
 namespace {
 
 /// HDF5 and MPI buffers that come into being only when the result is combined and written (measured: 4 to 5 MiB).
@@ -100,6 +112,8 @@ MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layo
   plan.slot_bytes = slot_bytes;
   plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
   plan.reader_bytes = wish.reader_bytes;
+  plan.shared_bytes = wish.shared_bytes;
+  plan.lanes_read = !wish.read_elsewhere;
   plan.end_bytes = end_bytes(layout);
   plan.fixed_bytes = resident_memory() + plan.end_bytes + late_bytes;
   return plan;
@@ -107,10 +121,6 @@ MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layo
 
 /// Of the list of a rank's blocks, for each: the engine and the pipeline have one.
 constexpr std::int64_t kShardBytes = 2 * sizeof(std::int64_t);
-
-int processors_of_rank(const MemoryWish& wish) {
-  return std::max(1, usable_processors() / std::max(1, wish.ranks_on_node));
-}
 
 /// How many of `wanted` can be had of what is left.
 std::int64_t affordable(std::int64_t wanted, std::int64_t each, std::int64_t left) {
@@ -145,7 +155,8 @@ std::vector<std::string> memory_cures(const MemoryPlan& plan, std::int64_t least
 /// The least that the node must have.
 std::int64_t check_need(const MemoryPlan& plan) {
   const std::int64_t sums = plan.apart ? 0 : plan.lane_bytes;
-  const std::int64_t least = plan.fixed_bytes + sums + 2 * plan.slot_bytes + plan.reader_bytes;
+  const std::int64_t reading = plan.shared_bytes + (plan.lanes_read ? 2 : 1) * plan.reader_bytes;
+  const std::int64_t least = plan.fixed_bytes + sums + 2 * plan.slot_bytes + reading;
   if (least <= plan.budget) return least;
   std::vector<std::string> cures = memory_cures(plan, least, plan.budget, sums + plan.end_bytes);
   if (plan.ranks_on_node > 1 && plan.node_bytes >= least) {
@@ -158,9 +169,9 @@ std::int64_t check_need(const MemoryPlan& plan) {
   throw Error(ExitCode::usage,
               "needs " + enough(least) + " of memory a rank (" + format_size(sums) + " for sums, " +
                   format_size(plan.end_bytes) + " to combine them and write the result, two blocks of " +
-                  format_size(plan.slot_bytes) + ", " +
-                  format_size(plan.fixed_bytes - plan.end_bytes + plan.reader_bytes) +
-                  " for the program itself) and may use " + format_size(plan.budget) + ": " + either(cures));
+                  format_size(plan.slot_bytes) + ", " + format_size(reading) + " for reading, " +
+                  format_size(plan.fixed_bytes - plan.end_bytes) + " for the program itself) and may use " +
+                  format_size(plan.budget) + ": " + either(cures));
 }
 
 /// The least that the device must have.
@@ -192,9 +203,9 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
     left -= count * each;
     return static_cast<int>(count);
   };
-  const int processors = processors_of_rank(wish);
+  const int processors = processors_of_rank(wish.ranks_on_node);
   const std::int64_t threads = std::min<std::int64_t>(wish.threads > 0 ? wish.threads : processors, blocks_of_rank);
-  plan.lanes = 1 + take(threads - 1, plan.lane_bytes + slot_bytes);
+  plan.lanes = 1 + take(threads - 1, plan.lane_bytes + slot_bytes + (plan.lanes_read ? plan.reader_bytes : 0));
   const std::int64_t readers = wish.io_threads > 0 ? wish.io_threads : plan.lanes;
   plan.io_threads = 1 + take(std::min(readers, blocks_of_rank) - 1, plan.reader_bytes);
   const std::int64_t slots = std::min<std::int64_t>(plan.lanes + std::max(1, wish.prefetch), blocks_of_rank + 1);
@@ -223,10 +234,12 @@ MemoryPlan plan_device_memory(const MemoryWish& wish, const DeviceRoom& device, 
     return static_cast<int>(count);
   };
   const std::int64_t lanes = wish.threads > 0 ? std::min<std::int64_t>(wish.threads, most_lanes) : most_lanes;
-  plan.lanes =
-      1 + take(std::min(lanes, blocks_of_rank) - 1, slot_bytes, plan.lane_bytes + plan.queue_bytes + slot_bytes);
-  const std::int64_t readers =
-      wish.io_threads > 0 ? wish.io_threads : std::min<std::int64_t>(processors_of_rank(wish), most_readers);
+  plan.lanes = 1 + take(std::min(lanes, blocks_of_rank) - 1, slot_bytes + (plan.lanes_read ? plan.reader_bytes : 0),
+                        plan.lane_bytes + plan.queue_bytes + slot_bytes);
+  // bytes as they are stored come faster than a few threads can take them; decoding uses all processors
+  const std::int64_t processors = processors_of_rank(wish.ranks_on_node);
+  const std::int64_t default_readers = wish.reader_bytes > 0 ? processors : std::min(processors, most_readers);
+  const std::int64_t readers = wish.io_threads > 0 ? wish.io_threads : default_readers;
   plan.io_threads = 1 + take(std::min(readers, blocks_of_rank) - 1, plan.reader_bytes, 0);
   // a reader keeps its slot while it reads
   const std::int64_t ahead = std::max<std::int64_t>({1, wish.prefetch, plan.io_threads});

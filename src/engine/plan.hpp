@@ -32,6 +32,8 @@ struct MemoryPlan {
   int io_threads = 1;
   std::int64_t slot_bytes = 0;
   std::int64_t reader_bytes = 0;  ///< of one reading thread, besides slots
+  bool lanes_read = true;         ///< what computes reads too, and then takes a reading thread's memory
+  std::int64_t shared_bytes = 0;  ///< that the source takes once
   std::int64_t lane_bytes = 0;    ///< a lane's partial and scratch
   std::int64_t fixed_bytes = 0;   ///< the program itself, and end_bytes
   std::int64_t end_bytes = 0;     ///< the combined partial and the result
@@ -44,7 +46,8 @@ struct MemoryPlan {
   std::int64_t device_budget = 0;                   ///< 0: not known, or not apart
   int read_ahead() const { return slots - lanes; }  ///< blocks
   std::int64_t expected() const {
-    return fixed_bytes + (apart ? 0 : lanes * lane_bytes) + slots * slot_bytes + io_threads * reader_bytes;
+    return fixed_bytes + shared_bytes + (apart ? 0 : lanes * lane_bytes) + slots * slot_bytes +
+           (io_threads + (lanes_read ? lanes : 0)) * reader_bytes;
   }
   std::int64_t expected_on_device() const {
     return apart ? device_fixed + lanes * (lane_bytes + queue_bytes) + slots * slot_bytes : 0;
@@ -58,7 +61,15 @@ struct MemoryWish {
   int prefetch = 4;               ///< blocks read ahead
   int io_threads = 0;             ///< 0: as many as lanes
   std::int64_t reader_bytes = 0;  ///< SourceInfo::reader_bytes
+  std::int64_t shared_bytes = 0;  ///< SourceInfo::shared_bytes
+  bool read_elsewhere = false;    ///< SourceInfo::read_elsewhere
 };
+
+/// Processors of the node for each of its ranks.
+int processors_of_rank(int ranks_on_node);
+
+/// What one rank may use of the node's memory: --memory, or a quarter of what is free if that is 0.
+std::int64_t memory_of_rank(std::int64_t node_bytes, int ranks_on_node);
 
 /// Throws Error(usage) naming the need if two slots and one lane do not fit.
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,

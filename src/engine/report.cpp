@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -142,12 +143,12 @@ std::string command_as_run(const RunOptions& options, const RunReport& report) {
   return as_text(all);
 }
 
-json input_as_json(const RunOptions& options, const SourceInfo& info) {
+json input_as_json(const SourceInfo& info) {
   return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
                            {"dataset", info.dataset},
                            {"format", info.format},
                            {"shape", info.shape},
-                           {"row_axis", options.row_axis},
+                           {"row_axis", info.row_axis},
                            {"dtype", info.stored_type},
                            {"size", info.file_bytes},
                            {"mtime_ns", info.modified_ns}}});
@@ -184,7 +185,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
   sink.attribute("command", command_as_run(options, report));
-  sink.attribute("inputs", as_text(input_as_json(options, report.source)));
+  sink.attribute("inputs", as_text(input_as_json(report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);
   sink.attribute("missing", name_of(job_options.missing));
@@ -199,6 +200,18 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   sink.attribute("bytes_read", report.bytes_read);
   sink.attribute("staging_memory", report.staging.high_water);
   sink.attribute("device_memory", report.device.high_water);
+}
+
+Failure describe_failure(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return {e.code(), e.row(), e.what()};
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::failed, std::nullopt, "out of memory: lower --memory, --threads or --block-rows"};
+  } catch (const std::exception& e) {
+    return {ExitCode::failed, std::nullopt, std::string("internal error: ") + e.what()};
+  }
 }
 
 }  // namespace rowmill

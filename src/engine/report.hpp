@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
 
 /// What to say of a result file whose name promises another format; empty where it does not.
 std::string output_warning(const std::string& output);
+
+/// A rank's failure in words, from what ended its run.
+Failure describe_failure(std::exception_ptr error);
 
 std::string name_of(Missing missing);
 

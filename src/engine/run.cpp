@@ -1,10 +1,12 @@
 #include "engine/run.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
-#include <new>
+#include <type_traits>
 #include <utility>
 
+#include "comm/device_patience.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/printable.hpp"
@@ -42,7 +44,7 @@ class Run {
       job_->begin_pass(state);
       mill_my_shard(state.pass);
       combine();
-      HostPartial partial = lanes_->fetch();
+      HostPartial partial = on_device({Stage::combining}, [&] { return lanes_->fetch(); });
       next = finish(partial, state);
     }
     --report_.passes;
@@ -78,6 +80,8 @@ class Run {
     const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
+    prepare_source();
+
     job_options_ = chosen_job_options(options_, info, report_.block_rows, *device_.ops);
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
@@ -91,6 +95,7 @@ class Run {
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
                        is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns,
+                       info.format == "netcdf" ? "NaN or a fill value" : "NaN",
                        traits_of(options_.job).missing == Missing::skip
                            ? "leave out --missing, and " + options_.job + " skips it"
                            : "use --missing propagate, or `stats`, which skips it"});
@@ -99,20 +104,50 @@ class Run {
     // while nothing is summed yet: kernels that are loaded later may wait for a collective that waits for them
     const BlockShape shape{info.type, std::min(report_.block_rows, rows.count), info.columns, job_options_.precision,
                            job_options_.chain_rows};
-    with_heartbeats(ranks_, {Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
+    on_device({Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
+  }
+
+  void prepare_source() {
+    const int ranks_here = world_.local_size(), processors = processors_of_rank(ranks_here);
+    const RowRange rows = contiguous_rows(grid_, ranks_.rank(), ranks_.size());
+    // half of the memory stays for blocks and sums
+    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors, options_.scratch});
   }
 
   void take_device() {
-    device_ =
-        choose_device({options_.backend, options_.comm, options_.device_memory, options_.timeout}, world_, probe_);
+    const DeviceWish wish{options_.backend, options_.comm, options_.device_memory, options_.timeout};
+    device_ = choose_device(wish, world_, probe_);
+    if (!device_.backend->unified()) look_ = [this] { look_at_device(); };
     if (ranks_.rank() != 0) return;
     if (!device_.warning.empty()) warn(device_.warning);
-    if (!device_.why_host.empty() && !options_.quiet) spdlog::info("milled on the host: {}", device_.why_host);
+    if (options_.quiet) return;
+    if (!device_.why_host.empty()) spdlog::info("milled on the host: {}", device_.why_host);
+    if (!device_.backend->unified() && device_.comm(world_) == "mpi") {
+      spdlog::info("sums travel by MPI, {}",
+                   ranks_.reduces_on_device() ? "which is given device memory" : "through staging memory");
+    }
+  }
+
+  /// Does a device that is no host still work? Asked by the main thread, again and again.
+  void look_at_device() {
+    check_patience(ranks_, device_.ops->device_name(), device_.backend->longest_wait(), options_.timeout);
+  }
+
+  /// Work that waits for the device.
+  template <typename Work>
+  std::invoke_result_t<Work> on_device(const Heartbeat& heartbeat, Work work) {
+    return with_heartbeats(ranks_, heartbeat, std::move(work), look_);
   }
 
   MemoryPlan plan_for_device(const PartialLayout& layout, std::int64_t slot_bytes) const {
-    const MemoryWish wish{options_.memory,   world_.local_size(), options_.threads,
-                          options_.prefetch, options_.io_threads, source_->info().reader_bytes};
+    const MemoryWish wish{options_.memory,
+                          world_.local_size(),
+                          options_.threads,
+                          options_.prefetch,
+                          options_.io_threads,
+                          source_->info().reader_bytes,
+                          source_->info().shared_bytes,
+                          source_->info().read_elsewhere};
     const std::int64_t blocks = contiguous_count(grid_, ranks_.rank(), ranks_.size());
     const Backend& backend = *device_.backend;
     if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
@@ -127,7 +162,7 @@ class Run {
     std::vector<std::byte> bytes;
     if (ranks_.rank() == 0) {
       start_reading();
-      bytes = with_heartbeats(ranks_, {Stage::planning, grid_.first_id()}, [&] {
+      bytes = on_device({Stage::planning, grid_.first_id()}, [&] {
         State state;
         first_ = pipeline_->next(lanes_->first_queue());
         lanes_->pilot(*job_, first_.value().block(), state);
@@ -145,7 +180,7 @@ class Run {
         sources_, grid_, shard_, *device_.backend,
         PipelineOptions{.slots = report_.memory.slots,
                         .io_threads = report_.memory.io_threads,
-                        .consumers_read = report_.memory.reader_bytes == 0,
+                        .consumers_read = report_.memory.lanes_read,
                         .cores = std::max(1, usable_processors() / world_.local_size())});
   }
 
@@ -162,6 +197,7 @@ class Run {
       stopped = stopped || verdict.stop;
       if (verdict.failed) pipeline.stop_before(verdict.before_row.value_or(0));
       if (verdict.stop) pipeline.stop_before(0);
+      if (look_) look_();
       progress.update(pipeline.stats().blocks);
     };
     lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
@@ -245,23 +281,12 @@ class Run {
   Shard shard_;
   JobOptions job_options_;
   Device device_;
+  std::function<void()> look_;  ///< empty where the device is a host
   std::unique_ptr<Job> job_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<BlockPipeline> pipeline_;
   std::optional<Lease> first_;  ///< rank 0, between the look at the first block and the first pass
 };
-
-Failure describe_failure(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return {e.code(), e.row(), e.what()};
-  } catch (const std::bad_alloc&) {
-    return {ExitCode::failed, std::nullopt, "out of memory: lower --memory, --threads or --block-rows"};
-  } catch (const std::exception& e) {
-    return {ExitCode::failed, std::nullopt, std::string("internal error: ") + e.what()};
-  }
-}
 
 }  // namespace
 

@@ -130,7 +130,7 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
                                                        {"cov", "f.h5", "--device-memory", "much"},
                                                        {"cov", "f.h5", "--precision", "fp8"},
                                                        {"cov", "f.h5", "--columns", "1:1"},
-                                                       {"cov", "f.h5", "--format", "matlab"},
+                                                       {"cov", "f.h5", "--format", "parquet"},
                                                        {"stats", "a.h5", "b.h5"},
                                                        {"gram", "f.h5", "--ddof", "1"},
                                                        {"generate", "x.h5"},
@@ -325,7 +325,7 @@ TEST(Options, ThatAreMisspelt_AreNamedWithTheNearest) {
 TEST(Options, WithoutTheirValue_AreNamedWithWhatTheyTake) {
   expect_mistake({"cov", "f.h5", "-o"}, {"--output needs a value: the HDF5 file to write"});
   expect_mistake({"cov", "f.h5", "-o", "--overwrite"}, {"--output: '--overwrite' is no name of a file", "-o out.h5"});
-  expect_mistake({"cov", "f.h5", "--format"}, {"--format needs a value: auto, hdf5 or npy"});
+  expect_mistake({"cov", "f.h5", "--format"}, {"--format needs a value: auto, hdf5"});
   expect_mistake({"cov"}, {"INPUT is missing: FILE or FILE:/DATASET"});
   expect_mistake({"generate", "x.h5"}, {"--shape is missing: ROWSxCOLUMNS"});
 }

@@ -78,10 +78,13 @@ TEST(SameBits, FromContiguousChunkedCompressedAndNumpyFiles) {
   test::write_h5(folder / "contiguous.h5", x);
   test::write_h5(folder / "chunked.h5", x, {.chunk_rows = 97, .chunk_columns = 5});
   test::write_h5(folder / "gzip.h5", x, {.chunk_rows = 100, .chunk_columns = 12, .gzip = 4});
+  test::write_h5(folder / "tall.h5", x, {.chunk_rows = 1100, .chunk_columns = 2, .gzip = 1});
+  test::write_h5(folder / "many.h5", x, {.chunk_rows = 2, .chunk_columns = 4, .gzip = 1});
   test::write_h5(folder / "big.h5", x, {.big_endian = true});
   test::write_npy(folder / "x.npy", x);
   for (const auto& [job, names] : jobs()) {
-    for (const char* file : {"contiguous.h5:/X", "chunked.h5:/X", "gzip.h5:/X", "big.h5:/X", "x.npy"}) {
+    for (const char* file :
+         {"contiguous.h5:/X", "chunked.h5:/X", "gzip.h5:/X", "tall.h5:/X", "many.h5:/X", "big.h5:/X", "x.npy"}) {
       const Outcome outcome = rowmill({job, folder / file, "-o", folder / (std::string(file).substr(0, 3) + ".out"),
                                        "--overwrite", "--block-rows", "256"});
       ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -92,6 +95,17 @@ TEST(SameBits, FromContiguousChunkedCompressedAndNumpyFiles) {
             << job << " " << name << " " << file;
       }
     }
+  }
+}
+
+TEST(SameBits, FromStorageChunksThatBlocksShare_OnOneToFiveRanks) {
+  Folder folder;
+  const Matrix<float> x = random_matrix(4001, 12, 4);
+  test::write_h5(folder / "tall.h5", x, {.chunk_rows = 1100, .chunk_columns = 2, .gzip = 1});
+  test::write_h5(folder / "many.h5", x, {.chunk_rows = 2, .chunk_columns = 4, .gzip = 1});
+  for (const char* file : {"tall.h5:/X", "many.h5:/X"}) {
+    expect_same_bits(folder, folder / file,
+                     {{0, {"--threads", "3"}}, {0, {"--io-threads", "5"}}, {3, {"--threads", "2"}}, {5, {}}});
   }
 }
 

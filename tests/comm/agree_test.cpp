@@ -130,6 +130,22 @@ TEST_F(Agree, WhileOthersWaitForItsBroadcast_FreesThem) {
   }
 }
 
+/// Ranks that are late for what they mill by still get it: they may have an earlier row.
+TEST_F(Agree, OfARow_DoesNotFreeRanksFromABroadcast) {
+  if (size() < 3) GTEST_SKIP() << "needs three ranks";
+  const int failing = size() - 1, late = 1;
+  const auto mine = rank() == failing ? std::optional(failure(ExitCode::input, 39)) : std::nullopt;
+  if (rank() == late) {
+    ASSERT_TRUE(poll_until([](const Verdict& verdict) { return verdict.before_row == 39; }));
+  }
+  std::vector<std::byte> bytes(rank() == 0 ? 5000 : 0, std::byte{7});
+  EXPECT_NO_THROW(comm().broadcast(bytes, 0));
+  EXPECT_EQ(bytes, std::vector<std::byte>(5000, std::byte{7}));
+  if (mine) comm().announce(*mine);
+  expect_failure(comm().agree(mine, beat), failing, ExitCode::input);
+  settle();
+}
+
 TEST_F(Agree, WhileRankZeroGathers_FreesIt) {
   const int failing = size() - 1;
   if (rank() == failing) {

@@ -12,17 +12,13 @@
 namespace rowmill::testing {
 namespace {
 
+const std::string program = ROWMILL_BIN_DIR "/comm_probe";
+
 class CommFault : public ::testing::Test {
  protected:
   static Launched run(const std::string& scenario, int rank, int timeout_ms,
                       const std::vector<std::string>& launcher_options = {}) {
-    return launch(4, launcher_options,
-                  {ROWMILL_BIN_DIR "/comm_probe", scenario, std::to_string(rank), std::to_string(timeout_ms)});
-  }
-
-  static void expect_none_left(const std::string& scenario) {
-    const std::string mark = std::string(ROWMILL_BIN_DIR "/comm_probe") + '\0' + scenario + '\0';
-    EXPECT_EQ(left_of(mark), 0) << "ranks were left behind";
+    return launch(4, launcher_options, {program, scenario, std::to_string(rank), std::to_string(timeout_ms)});
   }
 
   static void expect_silence_line(const Launched& outcome, int reporter, int silent) {
@@ -51,7 +47,7 @@ TEST_F(CommFault, AKilledRank_EndsAllRanksWithOneLine) {
     const std::vector<std::string> lines = lines_of_ours(outcome.errors);
     ASSERT_EQ(lines.size(), 1u) << outcome.errors;
     EXPECT_NE(lines[0].find("SIGTERM"), std::string::npos) << lines[0];
-    expect_none_left("kill");
+    expect_none_left(program, "kill");
   }
 }
 
@@ -60,7 +56,7 @@ TEST_F(CommFault, AKilledRankThatTheLauncherIgnores_IsNamedByOne) {
   EXPECT_TRUE(outcome.ended);
   // No exit code is promised here: with that option mpirun says 0 whatever the ranks say.
   expect_silence_line(outcome, 0, 2);
-  expect_none_left("kill");
+  expect_none_left(program, "kill");
 }
 
 TEST_F(CommFault, AStoppedRank_IsNamedByRankZero) {
@@ -68,7 +64,7 @@ TEST_F(CommFault, AStoppedRank_IsNamedByRankZero) {
   EXPECT_TRUE(outcome.ended);
   EXPECT_EQ(outcome.code, 4);
   expect_silence_line(outcome, 0, 2);
-  expect_none_left("stop");
+  expect_none_left(program, "stop");
 }
 
 TEST_F(CommFault, AStoppedRankZero_IsNamedByRankOne) {
@@ -76,7 +72,7 @@ TEST_F(CommFault, AStoppedRankZero_IsNamedByRankOne) {
   EXPECT_TRUE(outcome.ended);
   EXPECT_EQ(outcome.code, 4);
   expect_silence_line(outcome, 1, 0);
-  expect_none_left("stop");
+  expect_none_left(program, "stop");
 }
 
 /// Stopped before MPI has started: only a rank that waits for the others inside MPI can tell, without knowing for whom.
@@ -88,7 +84,20 @@ TEST_F(CommFault, ARankThatIsStoppedBeforeItStarts_EndsAllWithOneLine) {
     const std::vector<std::string> lines = lines_of_ours(outcome.errors);
     ASSERT_EQ(lines.size(), 1u) << outcome.errors;
     EXPECT_NE(lines[0].find("not all ranks have started"), std::string::npos) << lines[0];
-    expect_none_left("stop-at-start");
+    expect_none_left(program, "stop-at-start");
+  }
+}
+
+/// In a call that does not come back, and cannot be left.
+TEST_F(CommFault, ARankThatStopsInASumOfDeviceMemory_EndsAllWithOneLine) {
+  for (const int stopped : {0, 2}) {
+    const Launched outcome = run("stop-in-device-sum", stopped, 2000);
+    EXPECT_TRUE(outcome.ended);
+    EXPECT_EQ(outcome.code, 4);
+    const std::vector<std::string> lines = lines_of_ours(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_NE(lines[0].find("a sum of device memory by MPI has not ended within 2.0 s"), std::string::npos) << lines[0];
+    expect_none_left(program, "stop-in-device-sum");
   }
 }
 
@@ -97,7 +106,7 @@ TEST_F(CommFault, AHangingRank_IsNamedByRankZero) {
   EXPECT_TRUE(outcome.ended);
   EXPECT_EQ(outcome.code, 4);
   expect_silence_line(outcome, 0, 3);
-  expect_none_left("hang");
+  expect_none_left(program, "hang");
 }
 
 TEST_F(CommFault, AFailingRankWhileOthersReduce_EndsAllWithItsError) {
@@ -106,7 +115,7 @@ TEST_F(CommFault, AFailingRankWhileOthersReduce_EndsAllWithItsError) {
     EXPECT_TRUE(outcome.ended);
     EXPECT_EQ(outcome.code, 3);
     EXPECT_EQ(outcome.errors, "rowmill[" + std::to_string(rank) + "]: error: block 17 cannot be read\n");
-    expect_none_left("fail");
+    expect_none_left(program, "fail");
   }
 }
 
@@ -119,7 +128,7 @@ TEST_F(CommFault, RanksThatBeatButDoNotEndAfterAFailure_AreEndedWithItsLine) {
     ASSERT_EQ(lines.size(), 1u) << outcome.errors;
     EXPECT_EQ(lines[0], "rowmill[" + std::to_string(rank) +
                             "]: error: the file is gone; thereafter not all ranks came to an end in time");
-    expect_none_left("others-linger");
+    expect_none_left(program, "others-linger");
   }
 }
 
@@ -129,7 +138,7 @@ TEST_F(CommFault, ARankThatLeavesWithoutAWord_EndsAllRanks) {
     EXPECT_TRUE(outcome.ended);
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.errors, "rowmill: error: not agreed on\n");
-    expect_none_left("throw");
+    expect_none_left(program, "throw");
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // What tests of misbehaving ranks look at: the lines that were said, and processes that were left behind.
 #include <dirent.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -45,6 +46,11 @@ inline int left_of(const std::string& mark) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return processes_with(mark);
+}
+
+/// No rank of `program SCENARIO …` is left.
+inline void expect_none_left(const std::string& program, const std::string& scenario) {
+  EXPECT_EQ(left_of(program + '\0' + scenario + '\0'), 0) << "ranks were left behind";
 }
 
 /// Launchers may have something to say too.

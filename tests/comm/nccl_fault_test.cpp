@@ -12,14 +12,15 @@
 namespace rowmill::testing {
 namespace {
 
+const std::string program = ROWMILL_BIN_DIR "/nccl_probe";
+
 class NcclFault : public ::testing::TestWithParam<int> {
  protected:
   static constexpr int ranks = 3;
 
   static Launched run(const std::string& scenario, int rank, int timeout_ms,
                       const std::vector<std::string>& launcher_options = {}) {
-    return launch(ranks, launcher_options,
-                  {ROWMILL_BIN_DIR "/nccl_probe", scenario, std::to_string(rank), std::to_string(timeout_ms)},
+    return launch(ranks, launcher_options, {program, scenario, std::to_string(rank), std::to_string(timeout_ms)},
                   std::chrono::seconds(30));
   }
 
@@ -31,18 +32,13 @@ class NcclFault : public ::testing::TestWithParam<int> {
     EXPECT_EQ(outcome.code, 4);
     expect_line(outcome, words);
     expect_line(outcome, more_words);
-    expect_none_left(scenario);
+    expect_none_left(program, scenario);
   }
   static void expect_line(const Launched& outcome, const std::string& words) {
     const std::vector<std::string> lines = lines_of_ours(outcome.errors);
     ASSERT_EQ(lines.size(), 1u) << outcome.errors;
     EXPECT_NE(lines[0].find(words), std::string::npos) << lines[0];
   }
-  static void expect_none_left(const std::string& scenario) {
-    const std::string mark = std::string(ROWMILL_BIN_DIR "/nccl_probe") + '\0' + scenario + '\0';
-    EXPECT_EQ(left_of(mark), 0) << "ranks were left behind";
-  }
-
   std::string silence() const { return "rank " + std::to_string(GetParam()) + " has been silent for"; }
   std::string me() const { return "rowmill[" + std::to_string(GetParam()) + "]: error: "; }
 };
@@ -97,7 +93,7 @@ TEST_P(NcclFault, AKilledRank_EndsAllWithOneLine) {
   EXPECT_TRUE(outcome.ended);
   EXPECT_EQ(outcome.code, 128 + SIGKILL) << "as mpirun tells it";
   expect_line(outcome, "SIGTERM");
-  expect_none_left("kill");
+  expect_none_left(program, "kill");
 }
 
 TEST_P(NcclFault, AKilledRankThatTheLauncherIgnores_EndsAllWithOneLine) {
@@ -105,12 +101,11 @@ TEST_P(NcclFault, AKilledRankThatTheLauncherIgnores_EndsAllWithOneLine) {
   EXPECT_TRUE(outcome.ended);
   // No exit code is promised here: with that option mpirun says 0 whatever the ranks say.
   expect_line(outcome, silence());
-  expect_none_left("kill");
+  expect_none_left(program, "kill");
 }
 
 TEST(NcclFaultEverywhere, AnEndThatHangs_EndsAllWithOneLine) {
-  const Launched outcome = launch(3, {}, {ROWMILL_BIN_DIR "/nccl_probe", "destroy-hangs-everywhere", "0", "20000"},
-                                  std::chrono::seconds(30));
+  const Launched outcome = launch(3, {}, {program, "destroy-hangs-everywhere", "0", "20000"}, std::chrono::seconds(30));
   EXPECT_TRUE(outcome.ended);
   EXPECT_EQ(outcome.code, 4);
   EXPECT_EQ(lines_of_ours(outcome.errors).size(), 1u) << outcome.errors;

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -12,6 +11,7 @@
 #include "comm/nccl_reduce.hpp"
 #include "comm/world.hpp"
 #include "tests/comm/nccl_double.hpp"
+#include "tests/comm/probe.hpp"
 
 namespace rowmill {
 namespace {
@@ -68,26 +68,13 @@ int run(int argc, char** argv) {
   const std::string scenario = argv[1];
   const milliseconds timeout(std::atoi(argv[3]));
   World world(argc, argv, timeout);
-  Communicator& ranks = world.communicator();
-  std::optional<Failure> failure;
-  try {
-    use_nccl(scenario, world.rank() == std::atoi(argv[2]), timeout, ranks);
-  } catch (const PeerFailed&) {
-  } catch (const Error& error) {
-    failure = {error.code(), error.row(), error.what()};
-    ranks.announce(*failure);
-  }
-  const Agreement agreement = ranks.agree(failure, {Heartbeat::Stage::finishing, -1});
-  if (!agreement.message.empty()) {
-    std::fprintf(stderr, "rowmill[%d]: error: %s\n", world.rank(), agreement.message.c_str());
-  }
-  return static_cast<int>(agreement.code);
+  return test::end_together(
+      world, [&] { use_nccl(scenario, world.rank() == std::atoi(argv[2]), timeout, world.communicator()); });
 }
 
 }  // namespace
 }  // namespace rowmill
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  return rowmill::run(argc, argv);
+  return rowmill::test::probe_main(argc, argv, 3, rowmill::run);
 }

@@ -169,6 +169,22 @@ TEST(AsyncHostBackend, Event_BehindWorkThatIsHeldUp_IsNotReachedUntilItIsDone) {
   EXPECT_TRUE(backend->reached(after));
 }
 
+TEST(AsyncHostBackend, LongestWait_IsThatOfWhoWaits) {
+  const auto backend = make_async_host_backend();
+  const Queue queue = backend->make_queue();
+  Gate gate;
+  gate.hold(*backend, queue);
+  const Event after = backend->record(queue);
+  EXPECT_EQ(backend->longest_wait(), 0s);
+  std::thread waiter([&] { backend->wait_host(after); });
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (backend->longest_wait() < 5ms && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_GE(backend->longest_wait(), 5ms);
+  gate.open();
+  waiter.join();
+  EXPECT_EQ(backend->longest_wait(), 0s);
+}
+
 TEST(AsyncHostBackend, Wait_OnAnotherQueue_HoldsThatQueueAndNotTheHost) {
   const auto backend = make_async_host_backend();
   const Queue first = backend->make_queue(), second = backend->make_queue(), third = backend->make_queue();

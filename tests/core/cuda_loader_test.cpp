@@ -14,7 +14,7 @@ namespace rowmill {
 namespace {
 
 std::string fake(const std::string& name) {
-  return std::string(ROWMILL_FAKES_DIR) + "/lib" + name + ".so";
+  return std::string(ROWMILL_FAKES_DIR "/lib").append(name).append(".so");
 }
 
 void expect_refused(const CudaPlaces& places, const std::string& mentions) {

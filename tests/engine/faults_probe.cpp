@@ -1,14 +1,19 @@
 // A program whose rank STUCK mills on a device that stops working, while rank FAILING fails; run under mpirun by
 // faults_stuck_test. FAILING -1: nobody fails.
-//   engine_faults_probe WHERE STUCK FAILING TIMEOUT_MS      WHERE: milling, combining
+//   engine_faults_probe WHERE STUCK FAILING TIMEOUT_MS
+// WHERE: milling; combining, before a sum by NCCL without a time limit; summing, before a sum by MPI; or the name of a
+// file, which the engine mills whole, a double of CUDA being the device.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
+#include "comm/device_patience.hpp"
 #include "comm/nccl_reduce.hpp"
 #include "comm/world.hpp"
+#include "engine/run.hpp"
 #include "tests/comm/nccl_double.hpp"
 #include "tests/engine/small_run.hpp"
+#include "tests/support/fake_cuda.hpp"
 #include "tests/support/faulty_backend.hpp"
 #include "tests/support/memory_source.hpp"
 
@@ -24,7 +29,8 @@ void stop_device(test::FaultyBackend& backend, Queue queue) {
   });
 }
 
-void mill_with_faults(World& world, const std::string& where, bool stuck, bool failing) {
+void mill_with_faults(World& world, const std::string& where, bool stuck, bool failing,
+                      std::chrono::milliseconds patience_timeout) {
   Communicator& ranks = world.communicator();
   const bool milling = where == "milling";
   test::FaultyBackend backend(make_async_host_backend(), {.stuck_event = stuck && milling ? 25 : 0});
@@ -41,7 +47,11 @@ void mill_with_faults(World& world, const std::string& where, bool stuck, bool f
   };
   if (milling) {
     if (failing) source->set_delay(std::chrono::milliseconds(200));
-    test::mill({.backend = backend, .ranks = ranks, .bulk = *over_nccl, .source = *source, .watch = fail_in_time});
+    const auto watch = [&] {
+      fail_in_time();
+      check_patience(ranks, "the double of a device", backend.longest_wait(), patience_timeout);
+    };
+    test::mill({.backend = backend, .ranks = ranks, .bulk = *over_nccl, .source = *source, .watch = watch});
     return;
   }
   const Queue queue = backend.make_queue();
@@ -51,24 +61,52 @@ void mill_with_faults(World& world, const std::string& where, bool stuck, bool f
     ranks.poll({Heartbeat::Stage::combining});
     fail_in_time();
   }
-  over_nccl->reduce(backend, memory.data(), 1, ElementKind::i64, Combine::max, queue);
+  Communicator& bulk = where == "summing" ? ranks : *over_nccl;
+  bulk.reduce(backend, memory.data(), 1, ElementKind::i64, Combine::max, queue);
 }
 
-int run(int argc, char** argv) {
-  World world(argc, argv, std::chrono::milliseconds(std::atoi(argv[4])));
-  const Agreement agreement = test::agree_on(world.communicator(), [&] {
-    mill_with_faults(world, argv[1], world.rank() == std::atoi(argv[2]), world.rank() == std::atoi(argv[3]));
-  });
-  if (!agreement.message.empty()) {
-    std::fprintf(stderr, "rowmill[%d]: error: %s\n", world.rank(), agreement.message.c_str());
+/// Says how that went as run() tells it.
+int run_all(World& world, const std::string& file, bool stuck, std::chrono::milliseconds timeout) {
+  for (int i = 0; i < world.size(); ++i) {
+    test::FakeCuda::get().devices.push_back(test::fake_device(i, static_cast<std::uint8_t>(i + 1)));
   }
-  return static_cast<int>(agreement.code);
+  static CudaModule module = test::fake_module();
+  if (stuck) {
+    module.make_backend = [](int, std::int64_t) -> std::unique_ptr<Backend> {
+      return std::make_unique<test::FaultyBackend>(make_async_host_backend(), test::BackendFaults{.stuck_event = 25});
+    };
+  }
+  RunOptions options;
+  options.job = "stats";
+  options.input = file;
+  options.backend = "cuda";
+  options.comm = "mpi";
+  options.block_rows = 100;
+  options.threads = 2;
+  options.memory = std::int64_t{1} << 30;
+  options.timeout = timeout;
+  options.progress = "none";
+  options.quiet = true;
+  const RunReport report = run(options, world, [] { return CudaProbe{&module, {}}; });
+  if (!report.error.empty()) std::fprintf(stderr, "rowmill[%d]: error: %s\n", world.rank(), report.error.c_str());
+  return static_cast<int>(report.exit_code);
+}
+
+int probe(int argc, char** argv) {
+  const std::chrono::milliseconds timeout(std::atoi(argv[4]));
+  World world(argc, argv, timeout);
+  const int stuck = std::atoi(argv[2]), failing = std::atoi(argv[3]);
+  // who waits for its device is to hear of a failure first
+  const std::chrono::milliseconds patience_timeout = failing < 0 ? timeout : std::chrono::milliseconds(0);
+  const std::string where = argv[1];
+  if (where[0] == '/') return run_all(world, where, world.rank() == stuck, timeout);
+  return test::end_together(
+      world, [&] { mill_with_faults(world, where, world.rank() == stuck, world.rank() == failing, patience_timeout); });
 }
 
 }  // namespace
 }  // namespace rowmill
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
-  return rowmill::run(argc, argv);
+  return rowmill::test::probe_main(argc, argv, 4, rowmill::probe);
 }

@@ -40,6 +40,11 @@ TEST(BlockRows, OfLargerStorageChunks_AreOneChunkUpToEightBlocks) {
   EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 4097), 0), 512);
 }
 
+TEST(BlockRows, OfTallStorageChunks_AreAPartOfThemWhereThatIsNotMuchLess) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 10'000), 0), 500);
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32, 7813), 0), 512);  // 13 x 601
+}
+
 /// What a device offers and is called; its operations are not asked for.
 class NamedDevice {
  public:
@@ -196,11 +201,30 @@ TEST(MemoryPlan, ThatDoesNotFit_NamesTheNeed) {
 
 TEST(MemoryPlan, OfReadersThatTakeMemory_TakesFewerOfThem) {
   const std::int64_t budget = resident_memory() + (100 << 20);
-  const MemoryPlan plan = plan_memory({budget, 1, 2, 4, 8, 20 << 20}, layout_of(10), 1 << 20, 1000);
+  const MemoryPlan plan = plan_memory({budget, 1, 2, 4, 8, 20 << 20, 0, true}, layout_of(10), 1 << 20, 1000);
   EXPECT_LE(plan.expected(), budget);
   EXPECT_EQ(plan.lanes, 2);
   EXPECT_EQ(plan.io_threads, 4);
   EXPECT_GE(plan.slots, 3);
+}
+
+TEST(MemoryPlan, OfLanesThatDecode_CountsTheirMemoryToo) {
+  const std::int64_t budget = resident_memory() + (130 << 20), each = 20 << 20;
+  const MemoryPlan plan = plan_memory({budget, 1, 2, 4, 8, each, 0, false}, layout_of(10), 1 << 20, 1000);
+  EXPECT_LE(plan.expected(), budget);
+  EXPECT_EQ(plan.lanes, 2);
+  EXPECT_TRUE(plan.lanes_read);
+  EXPECT_GE(plan.io_threads, 1);
+  EXPECT_EQ(plan.expected() - plan.fixed_bytes - plan.lanes * plan.lane_bytes - plan.slots * plan.slot_bytes,
+            (plan.lanes + plan.io_threads) * each);
+}
+
+TEST(MemoryPlan, OfASourceThatKeepsBands_CountsThem) {
+  const std::int64_t budget = resident_memory() + (100 << 20);
+  const MemoryPlan plan = plan_memory({budget, 1, 2, 4, 8, 0, 50 << 20, false}, layout_of(10), 1 << 20, 1000);
+  EXPECT_LE(plan.expected(), budget);
+  EXPECT_GE(plan.expected(), plan.fixed_bytes + (50 << 20));
+  EXPECT_THROW(plan_memory({budget, 1, 2, 4, 8, 0, 120 << 20, false}, layout_of(10), 1 << 20, 1000), Error);
 }
 
 TEST(DeviceMemoryPlan, WithRoomForAll_HasTwoLanesAndKeepsPartialsOffTheNode) {

@@ -13,6 +13,7 @@
 #include "engine/lanes.hpp"
 #include "jobs/job.hpp"
 #include "pipeline/block_pipeline.hpp"
+#include "tests/comm/probe.hpp"
 
 namespace rowmill::test {
 
@@ -88,20 +89,6 @@ inline ResultSink mill(const SmallRun& run) {
     broadcast(state);
   }
   return result;
-}
-
-/// Does `work` and agrees on how that went, as run() does.
-template <typename Work>
-Agreement agree_on(Communicator& ranks, const Work& work) {
-  std::optional<Failure> mine;
-  try {
-    work();
-  } catch (const PeerFailed&) {
-  } catch (const Error& error) {
-    mine = {error.code(), error.row(), error.what()};
-    ranks.announce(*mine);
-  }
-  return ranks.agree(mine, {Heartbeat::Stage::finishing});
 }
 
 }  // namespace rowmill::test

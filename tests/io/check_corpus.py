@@ -13,7 +13,10 @@ import resource
 import subprocess
 import sys
 
-FORMATS = {"hdf5": "hdf5", "npy": "npy", "any": "auto"}
+FORMATS = {
+    "hdf5": "hdf5", "npy": "npy", "any": "auto", "cf": "netcdf", "matlab": "matlab", "matlab_sparse": "matlab",
+    "csr": "anndata", "csc": "anndata", "10x": "10x", "pandas_fixed": "pandas",
+}
 
 
 def limits():
@@ -99,15 +102,14 @@ def main():
         name = f"{entry['file']}:{entry['dataset']} ({view})"
         if args.only not in name:
             continue
-        extra = ["--row-axis", "1"] if view == "transposed" and "loom" not in kind else []
-        form = "hdf5" if view == "transposed" else FORMATS.get(view)
+        form, extra = FORMATS.get(view), []
+        if view == "transposed":
+            form, extra = ("loom", []) if "loom" in kind else ("hdf5", ["--row-axis", "1"])
         if form is None:
             skipped += 1
             continue
         path = os.path.join(args.folder, "files", entry["file"])
-        dataset = entry["dataset"] if view in ("hdf5", "transposed") else ""
-        if view == "transposed":
-            extra = ["--row-axis", "1"]
+        dataset = entry["dataset"] if view not in ("npy", "any") else ""
         target = os.path.basename(path) + (":/" + dataset.lstrip("/") if dataset else "")
         command = [program, target, "--format", form, "--block-rows", args.block_rows, *extra]
         try:

@@ -2,6 +2,7 @@
 // readers of the same files. Not installed.
 //
 // usage: rowmill-io-dump INPUT [--format F] [--row-axis N] [--block-rows N] [--info]
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,9 @@
 
 namespace {
 
+using rowmill::CsrRows;
 using rowmill::DenseRows;
+using rowmill::MaskView;
 
 struct Column {
   std::int64_t count = 0, missing = 0;
@@ -47,39 +51,60 @@ void add_bytes(const DenseRows& rows, std::vector<Column>& columns) {
   }
 }
 
-void add(const DenseRows& rows, std::vector<Column>& columns) {
-  if (size_of(rows.type) == 1) return add_bytes(rows, columns);
+void add_value(long double value, Column& column) {
+  if (std::isnan(value)) {
+    ++column.missing;
+    return;
+  }
+  ++column.count;
+  column.sum += value;
+  column.min = std::min(column.min, static_cast<double>(value));
+  column.max = std::max(column.max, static_cast<double>(value));
+}
+
+void add(const DenseRows& rows, const std::optional<MaskView>& mask, std::vector<Column>& columns) {
+  if (size_of(rows.type) == 1 && !mask) return add_bytes(rows, columns);
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     for (std::size_t j = 0; j < columns.size(); ++j) {
       const std::byte* at =
           rows.data + (i * rows.stride + static_cast<std::int64_t>(j)) * static_cast<std::int64_t>(size_of(rows.type));
-      const long double value = rowmill::test::element_value(at, rows.type);
-      Column& column = columns[j];
-      if (std::isnan(value)) {
-        ++column.missing;
-        continue;
-      }
-      ++column.count;
-      column.sum += value;
-      column.min = std::min(column.min, static_cast<double>(value));
-      column.max = std::max(column.max, static_cast<double>(value));
+      const bool missing = mask && mask->at(i, static_cast<std::int64_t>(j)) != 0;
+      add_value(missing ? std::numeric_limits<long double>::quiet_NaN() : rowmill::test::element_value(at, rows.type),
+                columns[j]);
     }
+  }
+}
+
+void add(const CsrRows& rows, std::vector<Column>& columns) {
+  std::vector<long double> row(static_cast<std::size_t>(rows.columns));
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    std::fill(row.begin(), row.end(), 0.0L);
+    for (std::int64_t k = rows.row_start[i]; k < rows.row_start[i + 1]; ++k) {
+      row.at(static_cast<std::size_t>(rows.index[k])) =
+          rowmill::test::element_value(rows.value + k * static_cast<std::int64_t>(size_of(rows.type)), rows.type);
+    }
+    for (std::size_t j = 0; j < columns.size(); ++j) add_value(row[j], columns[j]);
   }
 }
 
 std::vector<Column> read_all(rowmill::Source& source, std::int64_t block_rows) {
   const rowmill::SourceInfo& info = source.info();
   std::vector<Column> columns(static_cast<std::size_t>(std::min<std::int64_t>(64, info.columns)));
-  const auto row_bytes = static_cast<std::int64_t>(source.bytes_for({0, 1}));
   if (block_rows == 0) {
+    const auto row_bytes = std::max<std::int64_t>(1, info.columns * static_cast<std::int64_t>(size_of(info.type)));
     block_rows = std::max<std::int64_t>(1, (4 << 20) / row_bytes / info.storage_chunk_rows) * info.storage_chunk_rows;
   }
   const auto backend = rowmill::make_host_backend();
-  const auto bytes = source.bytes_for({0, std::min(block_rows, info.rows)});
-  const rowmill::DeviceBuffer buffer(*backend, bytes, backend->make_queue());
   for (std::int64_t first = 0; first < info.rows; first += block_rows) {
     const rowmill::RowRange rows{first, std::min(block_rows, info.rows - first)};
-    add(std::get<DenseRows>(source.read(rows, {buffer.data(), bytes}).rows), columns);
+    const auto bytes = source.bytes_for(rows);
+    const rowmill::DeviceBuffer buffer(*backend, bytes, backend->make_queue());
+    const rowmill::SourceRows got = source.read(rows, {buffer.data(), bytes});
+    if (const auto* dense = std::get_if<DenseRows>(&got.rows)) {
+      add(*dense, got.missing, columns);
+    } else {
+      add(std::get<CsrRows>(got.rows), columns);
+    }
   }
   return columns;
 }

@@ -82,7 +82,7 @@ TEST(H5Layout, Chunked_WithRowsLongerThanScratch_IsReadPartByPart) {
   expect_random_reads(random.engine, *source, model, 2);
 }
 
-TEST(H5Layout, Filtered_OfAnyGeometry_IsReadThroughTheHelper) {
+TEST(H5Layout, Filtered_OfAnyGeometry_IsDecodedHere) {
   const ScratchFolder folder;
   Random random;
   for (int trial = 0; trial < 20; ++trial) {
@@ -98,7 +98,7 @@ TEST(H5Layout, Filtered_OfAnyGeometry_IsReadThroughTheHelper) {
                  std::to_string(random.seed));
     write_model(folder / "a.h5", model, storage);
     const auto source = open_source(request_for(folder / "a.h5:/X"));
-    EXPECT_EQ(source->info().way, "read by HDF5 in a process of its own");
+    EXPECT_EQ(source->info().way, "storage chunks, decoded in parallel");
     expect_random_reads(random.engine, *source, model);
   }
 }
@@ -151,20 +151,27 @@ TEST(H5Layout, CompactAndUserBlockAndNeverWritten_AreRead) {
   const std::vector<std::byte> fill = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
   check({.compact = true}, "read by HDF5 in a process of its own");
   check({.user_block = 1024}, "read directly");
-  check({.chunk = {4, 3}, .user_block = 512}, "read by HDF5 in a process of its own");
+  check({.chunk = {4, 3}, .user_block = 512}, "storage chunks read directly");
+  check({.chunk = {4, 3}, .gzip = 3, .user_block = 2048}, "storage chunks, decoded in parallel");
+  const auto n_bit = [](hid_t list) { H5Pset_nbit(list); };
+  check({.chunk = {4, 3}, .more = n_bit}, "read by HDF5 in a process of its own");
   check({.written_rows = 0, .fill = fill}, "fill value, nothing is stored");
   check({.chunk = {5, 2}, .written_rows = 0, .fill = fill}, "fill value, nothing is stored");
   check({.chunk = {5, 2}, .gzip = 3, .written_rows = 0, .fill = fill}, "fill value, nothing is stored");
 }
 
-TEST(H5Layout, ManySmallStorageChunks_AreLeftToTheHelper) {
+TEST(H5Layout, MoreStorageChunksThanAreListed_AreFetchedByTheHelperAndDecodedHere) {
   const ScratchFolder folder;
   Random random;
-  Model model = random_model(random.engine, {70, 70}, {DType::u8, false});
-  write_model(folder / "a.h5", model, {.chunk = {1, 1}});
-  const auto source = open_source(request_for(folder / "a.h5:/X"));
-  EXPECT_EQ(source->info().way, "read by HDF5 in a process of its own");
-  expect_random_reads(random.engine, *source, model, 2);
+  for (const int gzip : {0, 1}) {
+    for (const int row_axis : {0, 1}) {
+      Model model = random_model(random.engine, {70, 70}, {DType::u8, false});
+      write_model(folder / "a.h5", model, {.chunk = {1, 1}, .gzip = gzip, .written_rows = 69});
+      const auto source = open_source(request_for(folder / "a.h5:/X", row_axis));
+      EXPECT_EQ(source->info().way, "storage chunks through a process of HDF5, decoded in parallel");
+      expect_random_reads(random.engine, *source, model, 2);
+    }
+  }
 }
 
 TEST(H5Layout, PartsNeverWrittenWithoutFillValue_AreZeroEvenInAUsedBuffer) {

@@ -21,7 +21,8 @@ class Helper : public ::testing::Test {
  protected:
   Helper() {
     model_ = random_model(random_, {60, 4}, {DType::f64, false});
-    write_model(folder_ / "a.h5", model_, {.chunk = {10, 4}, .gzip = 1});
+    // n-bit is decoded by HDF5 alone
+    write_model(folder_ / "a.h5", model_, {.chunk = {10, 4}, .more = [](hid_t list) { H5Pset_nbit(list); }});
   }
 
   std::string script(const std::string& body) {
@@ -138,8 +139,8 @@ TEST_F(Helper, WhosePlanIsImpossible_IsRefusedBeforeAnythingIsAllocated) {
     changed[key] = value;
     return changed.dump();
   };
-  const auto table = [](std::int64_t index, std::int64_t address) {
-    const h5::ChunkEntry entry{index, address};
+  const auto table = [](std::int64_t index, std::int64_t address, std::int64_t bytes = 320) {
+    const h5::ChunkEntry entry{index, address, bytes};
     return std::string(reinterpret_cast<const char*>(&entry), sizeof entry);
   };
   EXPECT_INPUT_ERROR(answer_error(with("shape", {-1, 4})), "");
@@ -157,6 +158,15 @@ TEST_F(Helper, WhosePlanIsImpossible_IsRefusedBeforeAnythingIsAllocated) {
   EXPECT_INPUT_ERROR(answer_error(with("chunk", {1ULL << 40, 1ULL << 40})), "storage chunks");
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(0, 1LL << 50)), "beyond the end");
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(0, -8)), "beyond the end");
+  EXPECT_INPUT_ERROR(answer_error(good.dump(), table(0, 0, 0)), "0 bytes long");
+  EXPECT_INPUT_ERROR(answer_error(good.dump(), table(0, 0, 319)), "319 bytes long");
+  const std::string gzip = with("filters", {{1, {4}}});
+  EXPECT_INPUT_ERROR(answer_error(gzip, table(0, 1LL << 50, 100)), "beyond the end");
+  EXPECT_INPUT_ERROR(answer_error(gzip, table(0, INT64_MAX - 50, 100)), "beyond the end");
+  EXPECT_INPUT_ERROR(answer_error(gzip, table(0, 0, 1LL << 40)), "bytes long");
+  EXPECT_INPUT_ERROR(answer_error(gzip, table(0, 0, -1)), "bytes long");
+  EXPECT_INPUT_ERROR(answer_error(with("filters", {{99, nlohmann::json::array()}})), "filter 99");
+  EXPECT_INPUT_ERROR(answer_error(with("filters", {{"gzip", 4}})), "makes no sense");
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(6, 0)), "damaged");
   EXPECT_INPUT_ERROR(answer_error(good.dump(), table(1, 0) + table(1, 0)), "damaged");
 }
@@ -183,6 +193,32 @@ TEST_F(Helper, ThatDiesWhileReading_IsAnInputErrorWithItsRows) {
   EXPECT_INPUT_ERROR(e, "signal 7");
   const auto healthy = make_source(plan, request());
   EXPECT_TRUE(reads_as(*healthy, model_, {20, 10}));
+}
+
+TEST_F(Helper, ThatLiesAboutFetchedStorageChunks_IsAnInputError) {
+  Model many = random_model(random_, {5000, 2}, {DType::u8, false});
+  write_model(folder_ / "a.h5", many, {.chunk = {1, 2}, .gzip = 1});
+  const std::vector<std::byte> plan = plan_input(request());
+  const auto frame = [](const std::string& json, const std::string& tail) {
+    h5::MessageHeader header;
+    header.json_bytes = static_cast<std::uint32_t>(json.size());
+    header.tail_bytes = tail.size();
+    return std::string(reinterpret_cast<const char*>(&header), sizeof header) + json + tail;
+  };
+  const auto read_error = [&](const h5::ChunkEntry& entry) {
+    std::ofstream(folder_ / "answer", std::ios::binary)
+        << frame(R"({"shape": [5000, 2]})", "") +
+               frame("{}", std::string(reinterpret_cast<const char*>(&entry), sizeof entry));
+    const std::string fake = script(std::string("cat '") + (folder_ / "answer") + "' >&3; exec sleep 60");
+    const auto source = make_source(plan, request(fake));
+    const PoisonedBuffer buffer(source->bytes_for({7, 1}));
+    return error_of([&] { source->read({7, 1}, buffer.span()); });
+  };
+  EXPECT_INPUT_ERROR(read_error({8, 0, 10}), "makes no sense");
+  EXPECT_INPUT_ERROR(read_error({7, 0, 1 << 30}), "makes no sense");
+  EXPECT_INPUT_ERROR(read_error({7, 1LL << 40, 10}), "makes no sense");
+  EXPECT_INPUT_ERROR(read_error({7, -2, 10}), "makes no sense");
+  EXPECT_INPUT_ERROR(read_error({7, 0, 10}), "storage chunk (7, 0)");
 }
 
 TEST_F(Helper, ThatIsNotThere_IsAFailureNamingIt) {
@@ -252,6 +288,8 @@ TEST_F(Helper, ThatNeedsTooMuchMemory_IsAnInputError) {
   write_model(folder_ / "a.h5", big, {.chunk = {512, 1 << 20}, .gzip = 1});
   InputRequest r = request();
   r.memory_limit = 400 << 20;
+  EXPECT_INPUT_ERROR(error_of([&] { open_source(r); }), "too large for the memory");
+  write_model(folder_ / "a.h5", big, {.chunk = {512, 1 << 20}, .more = [](hid_t list) { H5Pset_nbit(list); }});
   const auto source = open_source(r);
   const PoisonedBuffer buffer(source->bytes_for({0, 1}));
   EXPECT_INPUT_ERROR(error_of([&] { source->read({0, 1}, buffer.span()); }), "memory");

@@ -81,6 +81,7 @@ TEST_F(Open, Format_IsCheckedAgainstTheFile) {
   expect_error(folder_ / "a.h5", ExitCode::input, "is hdf5, not npy", "npy");
   expect_error(folder_ / "a.h5", ExitCode::usage, "not known", "parquet");
   expect_error(file("a.npy", "\x93NUMPY\x01"), ExitCode::input, "is npy, not hdf5", "hdf5");
+  expect_error(folder_ / "a.npy", ExitCode::input, "is npy, not anndata", "anndata");
 }
 
 TEST_F(Open, DataSetNotNamed_IsTheOnlyNumericOneOrAKnownPlace) {
@@ -114,7 +115,7 @@ TEST_F(Open, DataSetThatNeedsAnotherFilter_IsNamedWithItAndNotPassedOver) {
     const hsize_t shape[2] = {5, 2};
     const hid_t space = H5Screate_simple(2, shape, nullptr), list = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(list, 2, shape);
-    H5Pset_filter(list, 32000, H5Z_FLAG_OPTIONAL, 0, nullptr);
+    H5Pset_filter(list, 32026, H5Z_FLAG_OPTIONAL, 0, nullptr);
     H5Dclose(H5Dcreate2(out, dataset, H5T_NATIVE_FLOAT, space, H5P_DEFAULT, list, H5P_DEFAULT));
     H5Pclose(list);
     H5Sclose(space);
@@ -122,11 +123,11 @@ TEST_F(Open, DataSetThatNeedsAnotherFilter_IsNamedWithItAndNotPassedOver) {
   };
   write("only.h5", {"a text"}, H5T_C_S1);
   add_filtered("only.h5", "/z");
-  expect_error(folder_ / "only.h5", ExitCode::input, "only.h5:/z: it needs filter 32000 (lzf)");
-  expect_error(folder_ / "only.h5:/z", ExitCode::input, "only.h5:/z: it needs filter 32000 (lzf)");
+  expect_error(folder_ / "only.h5", ExitCode::input, "only.h5:/z: it needs filter 32026 (blosc2)");
+  expect_error(folder_ / "only.h5:/z", ExitCode::input, "only.h5:/z: it needs filter 32026 (blosc2)");
   write("place.h5", {"other"});
   add_filtered("place.h5", "/X");
-  expect_error(folder_ / "place.h5", ExitCode::input, "place.h5:/X: it needs filter 32000 (lzf)");
+  expect_error(folder_ / "place.h5", ExitCode::input, "place.h5:/X: it needs filter 32026 (blosc2)");
   write("two.h5", {"index"});
   add_filtered("two.h5", "/values");
   expect_error(folder_ / "two.h5", ExitCode::usage, "/values (5 x 2 float32)");

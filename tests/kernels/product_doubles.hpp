@@ -1,5 +1,7 @@
 #pragma once
 // Doubles of what a GPU does in a product: plain loops over host memory, which look at every address first.
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +48,26 @@ class PlainKernels : public ProductKernels {
   void redo(const Block& block, ColumnMap map, const std::int32_t* flag, double* packed) override;
 
   int redone = 0;  ///< how often a block was done again
+};
+
+/// Does nothing, but looks at what it is asked to do.
+class CountingKernels final : public ProductKernels {
+ public:
+  explicit CountingKernels(std::int64_t limit) : limit_(limit) {}
+  void clear(void*, std::size_t) override {}
+  void convert(const ConvertCall& call) override {
+    EXPECT_GE(call.slabs * call.plan->slab_rows, call.rows);
+    EXPECT_LE(call.slabs * call.plan->slab_elements() * bytes_of(call.plan->factor), limit_);
+    converted += call.rows;
+  }
+  void fold(const FoldCall& call) override { folded += call.slabs * call.panel.count; }
+  void undo_offset(const OffsetCall&) override {}
+  void check(const std::uint64_t*, std::int64_t, Range, std::int32_t*) override {}
+  void redo(const Block&, ColumnMap, const std::int32_t*, double*) override {}
+  std::int64_t converted = 0, folded = 0;
+
+ private:
+  std::int64_t limit_;
 };
 
 /// The product of a block by the plan, replayed here; scratch and result are poisoned first.

@@ -155,24 +155,6 @@ TEST(ProductPlan, OfAColumnOutOfRange_IsDoneAgainInDouble) {
 
 /// Every call of every shape stays within its buffers, and scratch within its bound: addresses only, nothing is done.
 TEST(ProductPlan, OfAnyShape_StaysWithinItsScratch) {
-  class NoKernels final : public ProductKernels {
-   public:
-    explicit NoKernels(std::int64_t limit) : limit_(limit) {}
-    void clear(void*, std::size_t) override {}
-    void convert(const ConvertCall& call) override {
-      EXPECT_GE(call.slabs * call.plan->slab_rows, call.rows);
-      EXPECT_LE(call.slabs * call.plan->slab_elements() * bytes_of(call.plan->factor), limit_);
-      converted += call.rows;
-    }
-    void fold(const FoldCall& call) override { folded += call.slabs * call.panel.count; }
-    void undo_offset(const OffsetCall&) override {}
-    void check(const std::uint64_t*, std::int64_t, Range, std::int32_t*) override {}
-    void redo(const Block&, ColumnMap, const std::int32_t*, double*) override {}
-    std::int64_t converted = 0, folded = 0;
-
-   private:
-    std::int64_t limit_;
-  };
   for (const Precision precision : all_precisions()) {
     for (const std::int64_t columns : {1LL, 2LL, 17LL, 1000LL, 1024LL, 2047LL, 2049LL, 4097LL, 65535LL, 65536LL}) {
       for (const std::int64_t rows : {1LL, 15LL, 16LL, 17LL, 127LL, 4096LL, 131072LL, 3'000'000'000LL}) {
@@ -188,7 +170,7 @@ TEST(ProductPlan, OfAnyShape_StaysWithinItsScratch) {
           block.x = DenseRows{nullptr, type, rows, columns, columns};
           test::RecordingBlas blas({scratch + at.work, scratch + at.sums}, {scratch + at.sums, scratch + at.greatest},
                                    h200, false);
-          NoKernels kernels(at.sums - at.work);
+          test::CountingKernels kernels(at.sums - at.work);
           run_product(block, {}, {precision, chain}, h200, scratch, nullptr, kernels, blas);
           const ProductPlan plan(rows, columns, {precision, chain});
           EXPECT_EQ(kernels.converted, rows);
@@ -230,6 +212,34 @@ TEST(ProductPlan, OfSeveralBatches_ReplaysToTheExactProduct) {
   }
 }
 
+/// Slabs behind those of a short block are multiplied as they lie, poisoned here, and show in nothing.
+TEST(ProductPlan, OfABlockThatIsShorterThanTheLongest_ReplaysToTheExactProduct) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  for (const Precision precision : all_precisions()) {
+    for (int round = 0; round < 6; ++round) {
+      const auto columns = 20 + static_cast<std::int64_t>(random() % 40);
+      const test::BlockShape shape =
+          test::plain_shape(1 + static_cast<std::int64_t>(random() % 150), columns, DType::i8);
+      const RandomBlock data(shape, random);
+      const std::vector<double> shift = random_shift(random, columns);
+      const ProductChoice choice{precision, 16};
+      // batches of 48 rows, of which a call takes two slabs, as in OfSeveralBatches
+      const ProductPlan whole(shape.rows, columns, choice);
+      const std::int64_t row_bytes = whole.copies * whole.leading * bytes_of(whole.factor);
+      ProductLimits limits{row_bytes * 50, 31 * whole.leading * sum_bytes_of(whole.factor)};
+      if (round % 2 == 0) limits = ProductLimits{};
+      limits.rows = shape.rows + static_cast<std::int64_t>(random() % 100);
+      const test::ReplayedProduct product =
+          test::replay_product(data.block(), {shift.data(), nullptr}, choice, h200, limits);
+      expect_equal(product.packed, host::reference_cross_product(data.block(), {shift.data(), nullptr}),
+                   name_of(precision) + " of " + std::to_string(limits.rows) + " " + test::describe(shape) + " seed " +
+                       std::to_string(seed));
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 TEST(ProductPlan, CutsRowsIntoChains) {
   const ProductPlan plan(5000, 300, {Precision::bf16, 512});
   EXPECT_EQ(plan.slab_rows, 512);
@@ -237,6 +247,9 @@ TEST(ProductPlan, CutsRowsIntoChains) {
   EXPECT_EQ(plan.batches(), 1);
   EXPECT_EQ(plan.leading, 304);
   EXPECT_EQ(ProductPlan(100, 300, {Precision::bf16, 512}).slab_rows, 112) << "few rows are one short slab";
+  ProductLimits limits;
+  limits.rows = 5000;
+  EXPECT_EQ(ProductPlan(100, 300, {Precision::bf16, 512}, limits).slab_rows, 512) << "if there is no longer block";
   EXPECT_EQ(ProductPlan(200'000, 300, {Precision::int8, 512}).slab_rows, int8_chain_rows);
   EXPECT_EQ(ProductPlan(200'000, 300, {Precision::int8, 512}).product_columns, 301);
 }

@@ -89,6 +89,7 @@ class FaultyBackend final : public Backend {
   void wait(Queue queue, const Event& event) override { inner_->wait(queue, event); }
   void wait_host(const Event& event) override { inner_->wait_host(event); }
   bool reached(const Event& event) override { return inner_->reached(event); }
+  std::chrono::steady_clock::duration longest_wait() const override { return inner_->longest_wait(); }
 
   MemoryUse device_memory() const override { return inner_->device_memory(); }
   MemoryUse staging_memory() const override { return inner_->staging_memory(); }

@@ -1,4 +1,4 @@
-#include "comm/start_watch.hpp"
+#include "comm/call_watch.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
+#include "comm/control_plane.hpp"
 #include "core/error.hpp"
 
 namespace rowmill {
@@ -24,27 +26,28 @@ int rank_by_launcher() {
 
 }  // namespace
 
-StartWatch::StartWatch(std::chrono::milliseconds timeout) {
+CallWatch::CallWatch(std::chrono::milliseconds timeout, std::string not_ended, std::string advice)
+    : not_ended_(std::move(not_ended)), advice_(std::move(advice)) {
   if (timeout.count() > 0) thread_ = std::thread([this, timeout] { watch(timeout); });
 }
 
-StartWatch::~StartWatch() {
+CallWatch::~CallWatch() {
   {
     const std::lock_guard lock(mutex_);
-    started_ = true;
+    ended_ = true;
   }
   changed_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
-void StartWatch::watch(std::chrono::milliseconds timeout) {
+void CallWatch::watch(std::chrono::milliseconds timeout) {
   const int rank = rank_by_launcher();
   std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, timeout + std::min(rank, 5) * kTurn, [this] { return started_; })) return;
-  std::fprintf(stderr,
-               "rowmill[%d]: error: not all ranks have started within %.1f s: one is stopped or its node cannot be "
-               "reached; give a longer --timeout where starting takes longer\n",
-               rank, std::chrono::duration<double>(timeout).count());
+  if (changed_.wait_for(lock, timeout + std::min(rank, 5) * kTurn, [this] { return ended_; })) return;
+  if (!ControlPlane::termination_asked()) {
+    std::fprintf(stderr, "rowmill[%d]: error: %s within %.1f s: %s\n", rank, not_ended_.c_str(),
+                 std::chrono::duration<double>(timeout).count(), advice_.c_str());
+  }
   // the main thread is inside MPI and will not come back: nothing can be unwound
   ::_exit(static_cast<int>(ExitCode::device));
 }
