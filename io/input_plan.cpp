@@ -155,19 +155,19 @@ SourceInfo info_of(const InputPlan& plan) {
   info.storage = plan.storage;
   switch (plan.way) {
     case Way::contiguous:
-      info.way = "pread";
+      info.way = "read directly";
       break;
     case Way::chunks:
-      info.way = plan.filters.empty() ? "storage chunks by pread" : "storage chunks, decoded in parallel";
+      info.way = plan.filters.empty() ? "storage chunks read directly" : "storage chunks, decoded in parallel";
       break;
     case Way::fetched:
-      info.way = "storage chunks through the helper, decoded in parallel";
+      info.way = "storage chunks through a process of HDF5, decoded in parallel";
       break;
     case Way::fill:
       info.way = "fill value, nothing is stored";
       break;
     case Way::helper:
-      info.way = "H5Dread in the helper";
+      info.way = "read by HDF5 in a process of its own";
       break;
     case Way::csr:
     case Way::csc:

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/pool.hpp"
+#include "core/units.hpp"
 #include "io/read_file.hpp"
 #include "io/scratch.hpp"
 #include "io/sparse_columns.hpp"
@@ -134,8 +135,8 @@ void check_pair(const Source& x, Source& other, const char* role) {
     throw Error(ExitCode::input, std::string(role) + " " + other.info().name() + " is sparse: it must be dense");
   }
   if (x.info().rows == other.info().rows) return;
-  throw Error(ExitCode::input, x.info().name() + " has " + std::to_string(x.info().rows) + " rows, " + role + " " +
-                                   other.info().name() + " has " + std::to_string(other.info().rows) +
+  throw Error(ExitCode::input, x.info().name() + " has " + counted(x.info().rows, "row") + ", " + role + " " +
+                                   other.info().name() + " has " + grouped(other.info().rows) +
                                    ": they must have the same");
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "core/units.hpp"
 #include "io/h5_helper/folder.hpp"
 #include "io/h5_helper/opened.hpp"
 
@@ -109,7 +110,7 @@ void check_external(hid_t creation, const std::vector<hsize_t>& shape, std::size
     const std::uint64_t used = bytes == H5F_UNLIMITED || bytes > needed ? needed : bytes;
     if (offset < 0 || offset > companion->bytes || used > static_cast<std::uint64_t>(companion->bytes - offset)) {
       throw Refusal(std::string("its external raw file \"") + name + "\" holds only " +
-                    std::to_string(companion->bytes) + " bytes: HDF5 would give zeros for the rest");
+                    counted(companion->bytes, "byte") + ": HDF5 would give zeros for the rest");
     }
     needed -= used;
   }
@@ -142,7 +143,11 @@ void check_virtual(hid_t file, hid_t creation, int depth) {
         throw Refusal("its virtual source \"" + file_name + "\" is not there: HDF5 would give fill values instead");
       }
       if (files.size() >= 64) files.clear();
-      files.emplace(file_name, open_file(companion->path));
+      try {
+        files.emplace(file_name, open_file(companion->path));
+      } catch (const Refusal& e) {
+        throw Refusal("its virtual source \"" + file_name + "\": " + e.what());
+      }
     }
     check_source(files.at(file_name), creation, i, dataset_name, file_name, depth);
   }

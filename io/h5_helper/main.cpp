@@ -117,7 +117,7 @@ class Server {
     if (op == "read") return read(request);
     if (op == "chunks") return fetch(request);
     limit_processor_time(kMetadataSeconds);
-    PlanAnswer answer = op == "list" ? list(request) : open(request);
+    PlanAnswer answer = op == "list" ? list(request) : open_or_tell(request);
     limit_processor_time(RLIM_INFINITY);
     return answer;
   }
@@ -135,6 +135,14 @@ class Server {
   PlanAnswer list(const Request& request) {
     open_path(request.tail);
     return {list_datasets(file_, name_, request.json.value("format", "auto")), {}};
+  }
+
+  PlanAnswer open_or_tell(const Request& request) {
+    try {
+      return open(request);
+    } catch (const NoDataset& e) {
+      throw Refusal(std::string(e.what()) + "; " + held_in(file_, name_, e.group()));
+    }
   }
 
   PlanAnswer open(const Request& request) {

@@ -13,7 +13,17 @@ namespace rowmill::h5 {
 /// Opens a file read-only, without locks. Throws Refusal.
 Id open_file(const std::string& path);
 
-/// Opens a group or a data set. External links are followed within the file's folder. Throws Refusal.
+/// There is no data set of the name: nothing at all, or a group. The group whose data sets may have been meant.
+class NoDataset : public Refusal {
+ public:
+  NoDataset(const std::string& what, std::string group) : Refusal(what), group_(std::move(group)) {}
+  const std::string& group() const { return group_; }
+
+ private:
+  std::string group_;
+};
+
+/// Opens a group or a data set. External links are followed within the file's folder. Throws NoDataset or Refusal.
 Id open_any(hid_t file, const std::string& path);
 
 /// Room for storage chunks that H5Dread keeps decompressed between calls.
@@ -23,8 +33,8 @@ struct ChunkCache {
 
 class OpenedDataset {
  public:
-  /// `path` may name a column of a table. Throws Refusal: there is no such data set, or it needs something that is
-  /// missing or not allowed.
+  /// `path` may name a column of a table. Throws NoDataset, or Refusal: it needs something that is missing or not
+  /// allowed.
   OpenedDataset(hid_t file, const std::string& path, ChunkCache cache);
 
   /// Closes what H5Dread has opened for it.

@@ -138,7 +138,7 @@ int main_of_rank(int argc, char** argv) {
     const int exit_code = run_command(line, world);
     // before the World ends: launchers end all ranks when the first ends with an error
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw Error(ExitCode::failed, "standard output cannot be written: what was to be printed is lost");
+      throw Error(ExitCode::failed, lost_text(line));
     }
     return exit_code;
   } catch (const Error& error) {

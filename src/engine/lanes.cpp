@@ -194,7 +194,7 @@ class Lanes::Crew {
                 at.name + ": the value at row " + std::to_string(at.row) +
                     (at.row == row ? "" : " (row " + std::to_string(row) + " of all files)") + ", column " +
                     std::to_string(column) + " is missing (" + lanes_.options_.missing_is +
-                    "); use --missing propagate, or `stats`, which skips it",
+                    "): " + lanes_.options_.missing_cure,
                 row);
   }
 

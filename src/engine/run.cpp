@@ -9,6 +9,7 @@
 #include "comm/device_patience.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 #include "engine/combine.hpp"
 #include "engine/device.hpp"
@@ -101,6 +102,9 @@ class Run {
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
                        is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns,
                        info.format.find("netcdf") != std::string::npos ? "NaN or a fill value" : "NaN",
+                       traits_of(options_.job).missing == Missing::skip
+                           ? "leave out --missing, and " + options_.job + " skips it"
+                           : "use --missing propagate, or `stats`, which skips it",
                        [this](std::int64_t row) { return place_of_row(source_->info(), row); }});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
@@ -266,12 +270,14 @@ class Run {
     with_heartbeats(ranks_, {Stage::writing}, [&] {
       write_result(options_.output, report_.result, report_.source.column_names, options_.overwrite);
     });
+    report_.peak_memory = std::max(report_.peak_memory, peak_resident_memory());
+    if (const std::string warning = output_warning(options_.output); !warning.empty()) warn(warning);
   }
 
   void warn(const std::string& text) {
     if (std::find(report_.warnings.begin(), report_.warnings.end(), text) != report_.warnings.end()) return;
     report_.warnings.push_back(text);
-    if (!options_.quiet) spdlog::warn(text);
+    if (!options_.quiet) spdlog::warn(printable(text));
   }
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
