@@ -101,7 +101,7 @@ std::vector<T> values_of(Source& source, RowRange rows) {
   EXPECT_EQ(dense.type, (ElementType{dtype_of<T>(), false}));
   EXPECT_EQ(dense.rows, rows.count);
   std::vector<T> values(static_cast<std::size_t>(rows.count * dense.columns));
-  std::memcpy(values.data(), dense.data, values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), dense.data, values.size() * sizeof(T));
   for (std::int64_t i = 0; got.missing && i < dense.rows; ++i) {
     for (std::int64_t j = 0; j < dense.columns; ++j) {
       if (got.missing->at(i, j) != 0) values[static_cast<std::size_t>(i * dense.columns + j)] = static_cast<T>(-1);
