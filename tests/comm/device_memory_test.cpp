@@ -1,5 +1,8 @@
 // Sums of memory that only a device reaches, over an MPI that says that it takes such memory, and over one that does
 // not. Hosts stand in for the device: their MPI reads the memory of an asynchronous host backend as any other.
+#include <list>
+#include <vector>
+
 #include "comm/mpi_communicator.hpp"
 #include "tests/comm/comm_fixture.hpp"
 #include "tests/comm/reduce_data.hpp"
@@ -25,7 +28,9 @@ class DeviceMemory : public CommTest {
     const std::vector<T> mine = data_of<T>(seed, rank(), count);
     const std::size_t bytes = mine.size() * sizeof(T);
     const DeviceBuffer memory(*device, bytes, lane);
-    device->copy(memory.data(), mine.data(), bytes, lane);  // queued: the reduction must wait for it
+    const auto* from = reinterpret_cast<const std::byte*>(mine.data());
+    sent_.emplace_back(from, from + bytes);
+    device->copy(memory.data(), sent_.back().data(), bytes, lane);  // queued: the reduction must wait for it
     over.reduce(*device, memory.data(), count, kind, how, lane);
     std::vector<T> got(mine.size());
     std::memcpy(got.data(), memory.data(), bytes);  // complete on return
@@ -39,6 +44,7 @@ class DeviceMemory : public CommTest {
         << count;
   }
 
+  std::list<std::vector<std::byte>> sent_;  ///< outlives what is queued, also where a reduction is given up
   std::unique_ptr<Backend> device = make_async_host_backend();
 };
 
