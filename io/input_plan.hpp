@@ -64,6 +64,7 @@ void check_plan(const InputPlan& plan, std::int64_t row_limit);
 SourceInfo info_of(const InputPlan& plan);
 
 std::vector<std::byte> serialise(const InputPlan& plan);
+/// Throws Error(failed) for what serialise() does not give.
 InputPlan deserialise_plan(const std::vector<std::byte>& bytes);
 
 }  // namespace rowmill
