@@ -88,6 +88,11 @@ struct Rules {
   T most = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 };
 
+/// Halves with missing values become fp64 as well: they are rare, and this needs no rounding to halves.
+bool converts(ElementType type, const Conventions& conventions) {
+  return conventions.scaled() || (conventions.any() && (type.dtype == DType::f16 || type.dtype == DType::bf16));
+}
+
 class ConventionSource : public Source {
  public:
   ConventionSource(std::unique_ptr<Source> source, const Conventions& conventions)
@@ -97,11 +102,10 @@ class ConventionSource : public Source {
         info_(source_->info()),
         scale_(conventions.scale.value_or(1)),
         offset_(conventions.offset.value_or(0)) {
-    // halves with missing values become fp64 as well: they are rare, and this needs no rounding to halves
-    converts_ = conventions.scaled() || stored_.dtype == DType::f16 || stored_.dtype == DType::bf16;
-    masks_ = !converts_ && is_integer(stored_.dtype);
+    converts_ = converts(stored_, conventions);
+    masks_ = delivers_mask(stored_, conventions);
+    info_.type = delivered_type(stored_, conventions);
     if (!converts_) return;
-    info_.type = ElementType{DType::f64, false};
     const auto row = std::max<std::size_t>(1, source_->bytes_for({0, 1}));
     slice_rows_ = std::max<std::int64_t>(1, kSliceBytes / static_cast<std::int64_t>(row));
     const std::int64_t chunk = std::max<std::int64_t>(1, info_.storage_chunk_rows);
@@ -202,6 +206,14 @@ class ConventionSource : public Source {
 };
 
 }  // namespace
+
+ElementType delivered_type(ElementType type, const Conventions& conventions) {
+  return converts(type, conventions) ? ElementType{DType::f64, false} : type;
+}
+
+bool delivers_mask(ElementType type, const Conventions& conventions) {
+  return conventions.any() && !converts(type, conventions) && is_integer(type.dtype);
+}
 
 std::unique_ptr<Source> with_conventions(std::unique_ptr<Source> source, const Conventions& conventions) {
   if (!conventions.any()) return source;

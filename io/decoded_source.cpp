@@ -88,7 +88,10 @@ void DecodedSource::prepare(const ReadingPlan& plan) {
   const std::int64_t band_rows = grid_.band_rows(), block_rows = plan.grid.block_rows();
   if (plan.rows.count == 0) return;
   const std::int64_t first = plan.rows.first / band_rows, last = (plan.rows.end() - 1) / band_rows;
-  if (block_rows % band_rows == 0 || plan.grid.count() == 1) {
+  const RowRange milled = plan.grid.rows();
+  const bool one_block = (plan.rows_before + milled.first) / block_rows ==
+                         (plan.rows_before + std::max(milled.first, milled.end() - 1)) / block_rows;
+  if ((block_rows % band_rows == 0 && plan.rows_before % band_rows == 0) || one_block) {
     store_.allow(0, 0);  // a band lies in one block: it is decoded straight to its place
     return;
   }

@@ -55,8 +55,8 @@ std::string what_it_is(const std::string& head) {
   for (const Known& known : kKnown) {
     if (head.starts_with(known.start)) return known.text;
   }
-  if (is_text(head)) return "is a text file, not HDF5 or .npy";
-  return "is not HDF5 or .npy (no signature of either is in it)";
+  if (is_text(head)) return "is a text file, not HDF5 or .npy: convert it first (numpy.save of numpy.loadtxt)";
+  return "is not HDF5 or .npy (no signature of either is in it): convert it first, or get the whole file";
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ std::string file_format(const ReadFile& file, const std::string& wanted) {
     for (const std::string& format : known) choices += ", " + format;
     throw Error(ExitCode::usage, "--format " + wanted + " is not known: use one of " + choices);
   }
-  if (file.bytes() == 0) throw Error(ExitCode::input, file.path() + ": is empty (0 bytes)");
+  if (file.bytes() == 0) throw Error(ExitCode::input, file.path() + ": is empty (0 bytes): write it again");
   const std::string head = bytes_at(file, 0, 512);
   std::string found;
   if (head.starts_with(kNpy)) {

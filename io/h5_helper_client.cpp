@@ -24,11 +24,21 @@ namespace rowmill {
 
 namespace {
 
-/// Descriptors that are handed to the helper must not lie where the helper expects them.
-int lift(int descriptor) {
-  const int lifted = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 16);
-  ::close(descriptor);
-  return lifted;
+/// Descriptors that are handed to the helper must not lie where the helper expects them; takes a descriptor of its
+/// caller's, or the -1 of a call that failed.
+int lift(int descriptor, const std::string& what) {
+  int error = errno;
+  const int lifted = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 16);
+  if (descriptor >= 0) {
+    if (lifted < 0) error = errno;
+    ::close(descriptor);
+  }
+  if (lifted >= 0) return lifted;
+  // EINVAL: the limit leaves no room above the descriptors that the helper expects
+  const bool limit = error == EMFILE || (error == EINVAL && descriptor >= 0);
+  if (limit)
+    throw Error(ExitCode::failed, what + ": too few files may be open at once: raise the limit (ulimit -n 256)");
+  throw system_error(ExitCode::failed, what, error);
 }
 
 /// A file's own plugins, prefixes and drivers are none of the helper's business: it gets an environment of its own.
@@ -82,16 +92,15 @@ H5HelperClient::H5HelperClient(const std::string& program, std::string subject, 
                                std::size_t shared_bytes)
     : subject_(std::move(subject)), limits_(limits) {
   std::array<int, 2> ends = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    throw system_error(ExitCode::failed, "no socket for the HDF5 helper", errno);
-  }
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) lift(-1, "no socket for the HDF5 helper");
   socket_ = ends[0];
-  const int far_end = lift(ends[1]);
+  int far_end = -1;
   try {
+    far_end = lift(ends[1], "no socket for the HDF5 helper");
     map_shared(shared_bytes);
     start(program, far_end);
   } catch (...) {
-    ::close(far_end);
+    if (far_end >= 0) ::close(far_end);
     end_process();
     throw;
   }
@@ -103,9 +112,10 @@ H5HelperClient::~H5HelperClient() {
 }
 
 void H5HelperClient::map_shared(std::size_t bytes) {
-  memory_ = lift(::memfd_create("rowmill-rows", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  memory_ =
+      lift(::memfd_create("rowmill-rows", MFD_CLOEXEC | MFD_ALLOW_SEALING), "no shared memory for the HDF5 helper");
   // sealed, so that a helper taken over by a hostile file cannot shrink it under our feet
-  if (memory_ < 0 || ::ftruncate(memory_, static_cast<off_t>(bytes)) != 0 ||
+  if (::ftruncate(memory_, static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(memory_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     throw system_error(ExitCode::failed, "no shared memory for the HDF5 helper", errno);
   }

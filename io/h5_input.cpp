@@ -94,6 +94,7 @@ std::string choose_dataset(const FileListing& listing) {
     std::string why = listing.path + ": holds no numeric data set";
     if (!listing.datasets.empty()) why += " (" + listing.datasets[0].path + ": " + listing.datasets[0].why_not + ")";
     if (!listing.notes.empty()) why += "; " + listing.notes[0];
+    why += listing.datasets.empty() ? "" : ": rowmill info " + listing.path + " lists what it holds";
     throw Error(ExitCode::input, why);
   }
   std::string choices;

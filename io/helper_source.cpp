@@ -66,7 +66,8 @@ void HelperSource::fill_piece(HelperReader& reader, RowRange rows, std::byte* to
     throw Error(ExitCode::input,
                 info().name() + ": the HDF5 helper's answer makes no sense: the file is damaged or hostile");
   }
-  if (asked != answer.json.end() && asked->is_number_integer()) count_bytes(asked->get<std::int64_t>());
+  if (asked != answer.json.end() && asked->is_number_integer())
+    count_bytes(std::max<std::int64_t>(0, asked->get<std::int64_t>()));
   const std::byte* from = reader.client->shared().data();
   if (layout_.rows_in_order()) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "io/joined_plan.hpp"
 #include "io/json_numbers.hpp"
 
 namespace rowmill {
@@ -155,19 +156,19 @@ SourceInfo info_of(const InputPlan& plan) {
   info.storage = plan.storage;
   switch (plan.way) {
     case Way::contiguous:
-      info.way = "pread";
+      info.way = "read directly";
       break;
     case Way::chunks:
-      info.way = plan.filters.empty() ? "storage chunks by pread" : "storage chunks, decoded in parallel";
+      info.way = plan.filters.empty() ? "storage chunks read directly" : "storage chunks, decoded in parallel";
       break;
     case Way::fetched:
-      info.way = "storage chunks through the helper, decoded in parallel";
+      info.way = "storage chunks through a process of HDF5, decoded in parallel";
       break;
     case Way::fill:
       info.way = "fill value, nothing is stored";
       break;
     case Way::helper:
-      info.way = "H5Dread in the helper";
+      info.way = "read by HDF5 in a process of its own";
       break;
     case Way::csr:
     case Way::csc:
@@ -176,6 +177,9 @@ SourceInfo info_of(const InputPlan& plan) {
         const std::string way = info_of(part).way;
         if (info.way.find(way) == std::string::npos) info.way += (info.way.empty() ? "" : ", ") + way;
       }
+      break;
+    case Way::rows:
+      describe_parts(plan, info);
       break;
   }
   info.file_bytes = plan.file_bytes;
@@ -258,7 +262,7 @@ InputPlan plan_of_json(const nlohmann::json& json) {
   plan.path = json.at("path");
   plan.dataset = json.at("dataset");
   plan.format = json.at("format");
-  plan.way = one_of(json.at("way"), Way::columns);
+  plan.way = one_of(json.at("way"), kLastWay);
   plan.shape = whole_numbers<std::int64_t>(json.at("shape"));
   plan.row_axis = whole_number<int>(json.at("axis"));
   plan.fortran = json.at("fortran");

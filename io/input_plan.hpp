@@ -22,8 +22,10 @@ enum class Way : std::uint8_t {
   helper,      ///< H5Dread in the helper
   csr,         ///< sparse, by rows: parts are index pointers, indices and values, one column each
   csc,         ///< sparse, by columns: parts likewise
-  columns      ///< side by side: the columns of part i lie at its `places`
+  columns,     ///< side by side: the columns of part i lie at its `places`
+  rows         ///< one below another: the rows of all parts
 };
+inline constexpr Way kLastWay = Way::rows;
 
 struct InputPlan {
   std::string path, dataset, format;
@@ -44,7 +46,7 @@ struct InputPlan {
   std::string format_reason;              ///< how the format is known
   Conventions conventions;                ///< applied to what is read
   std::vector<std::string> column_names;  ///< empty, or one a column
-  std::vector<InputPlan> parts;           ///< what csr, csc and columns are made of
+  std::vector<InputPlan> parts;           ///< what csr, csc, columns and rows are made of
   std::vector<std::int64_t> places;       ///< of a part: which columns of the whole its own are
   std::int64_t file_bytes = 0, modified_ns = 0;
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 
@@ -16,6 +17,9 @@
 #include "io/fill_value.hpp"
 #include "io/h5_input.hpp"
 #include "io/helper_source.hpp"
+#include "io/inputs.hpp"
+#include "io/joined_plan.hpp"
+#include "io/joined_source.hpp"
 #include "io/npy_source.hpp"
 #include "io/sparse_source.hpp"
 #include "io/stored_chunks.hpp"
@@ -27,6 +31,11 @@ namespace {
 bool exists(const std::string& path) {
   struct stat status = {};
   return ::stat(path.c_str(), &status) == 0;
+}
+
+bool is_file(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool is_executable(const std::string& path) {
@@ -56,6 +65,8 @@ FileListing list_npy(const InputRequest& request, const ReadFile& file) {
 std::unique_ptr<Source> source_of(const InputPlan& plan, const InputRequest& request);
 
 std::unique_ptr<Source> source_of_parts(const InputPlan& plan, const InputRequest& request) {
+  if (plan.way == Way::rows)
+    return join_rows(plan, [request](const InputPlan& part) { return source_of(part, request); });
   std::vector<std::unique_ptr<Source>> parts;
   for (const InputPlan& part : plan.parts) parts.push_back(source_of(part, request));
   if (plan.way == Way::columns) return join_columns(plan, std::move(parts));
@@ -83,6 +94,32 @@ std::unique_ptr<Source> source_as_stored(const InputPlan& plan, const InputReque
   }
 }
 
+/// The input that was meant where there is no file of the name given, but one of its beginning: "a.h5:X", "a.h5/X",
+/// "a.h5:". Empty where there is none.
+std::string meant_by(const std::string& input) {
+  for (std::size_t at = input.find_last_of(":/"); at != std::string::npos && at > 0;
+       at = input.find_last_of(":/", at - 1)) {
+    const std::string path = input.substr(0, at);
+    if (!is_file(path)) continue;
+    const std::size_t name = input.find_first_not_of(":/", at);
+    return name == std::string::npos ? path + " alone, or " + path + ":/DATASET" : path + ":/" + input.substr(name);
+  }
+  return {};
+}
+
+ReadFile open_input(const std::string& path) {
+  const std::string meant = exists(path) ? "" : meant_by(path);
+  if (meant.empty()) return ReadFile(path);
+  throw Error(ExitCode::input, path + ": there is no such file; did you mean " + meant + "?");
+}
+
+InputPlan plan_file(const NamedInput& input, const InputRequest& request) {
+  const ReadFile file = open_input(input.path);
+  if (file_format(file, request.format) != "npy") return plan_h5(request, file, input.dataset);
+  if (input.dataset.empty()) return plan_npy(file, request.row_axis, request.memory_limit);
+  throw Error(ExitCode::usage, input.path + ": is a .npy file, it has no data sets: leave out :" + input.dataset);
+}
+
 std::unique_ptr<Source> source_of(const InputPlan& plan, const InputRequest& request) {
   return with_conventions(source_as_stored(plan, request), plan.conventions);
 }
@@ -105,15 +142,9 @@ std::pair<std::string, std::string> split_input(const std::string& input) {
 }
 
 std::vector<std::byte> plan_input(const InputRequest& request) {
-  const auto [path, dataset] = split_input(request.input);
-  const ReadFile file(path);
-  if (file_format(file, request.format) == "npy") {
-    if (!dataset.empty()) {
-      throw Error(ExitCode::usage, path + ": is a .npy file, it has no data sets: leave out :" + dataset);
-    }
-    return serialise(plan_npy(file, request.row_axis, request.memory_limit));
-  }
-  return serialise(plan_h5(request, file, dataset));
+  std::vector<InputPlan> plans =
+      plan_each(expand_inputs(request.inputs), [&](const NamedInput& input) { return plan_file(input, request); });
+  return serialise(plans.size() == 1 ? plans[0] : join_plans(std::move(plans), request.memory_limit));
 }
 
 std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request) {
@@ -121,13 +152,16 @@ std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const In
 }
 
 FileListing list_input(const InputRequest& request) {
-  const ReadFile file(split_input(request.input).first);
+  const std::vector<NamedInput> inputs = expand_inputs(request.inputs);
+  const ReadFile file = open_input(inputs[0].path);
   if (file_format(file, request.format) == "npy") return list_npy(request, file);
   FileListing listing = list_h5(request, file);
   try {
     listing.notes.push_back("milled if none is named: " + choose_dataset(listing));
   } catch (const Error&) {
-    listing.notes.emplace_back("none is milled unless it is named");
+    const bool some = std::any_of(listing.datasets.begin(), listing.datasets.end(),
+                                  [](const DatasetLine& line) { return line.numeric; });
+    if (some) listing.notes.emplace_back("none is milled unless it is named");  // else the reason is all there is
   }
   return listing;
 }

@@ -13,8 +13,8 @@
 namespace rowmill {
 
 struct InputRequest {
-  std::string input;            ///< "FILE" or "FILE:/DATASET"
-  std::string format = "auto";  ///< "auto", or one of file_formats()
+  std::vector<std::string> inputs;  ///< "FILE" or "FILE:/DATASET"; several are joined along rows; as expand_inputs()
+  std::string format = "auto";      ///< "auto", or one of file_formats()
   int row_axis = 0;
   std::string helper;                           ///< path of the helper program; empty: beside this program
   std::int64_t memory_limit = 1LL << 30;        ///< of the helper, bytes
@@ -25,13 +25,13 @@ struct InputRequest {
 std::pair<std::string, std::string> split_input(const std::string& input);
 
 /// Everything a rank needs to read the source. Throws Error(usage) listing the choices where the data set is not clear,
-/// Error(input) where the file cannot be used.
+/// Error(input) where a file cannot be used or does not fit the others.
 std::vector<std::byte> plan_input(const InputRequest& request);
 
 /// Opens the planned source. Throws Error(input). `request` as given to plan_input.
 std::unique_ptr<Source> make_source(const std::vector<std::byte>& plan, const InputRequest& request);
 
-/// For `info`: every data set of the file, one line each, and which would be milled and why.
+/// For `info`: every data set of the (first) file, one line each, and which would be milled and why.
 struct DatasetLine {
   std::string path, type, shape, storage;
   bool numeric = false;       ///< could be milled

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/pool.hpp"
+#include "core/units.hpp"
 #include "io/read_file.hpp"
 #include "io/scratch.hpp"
 #include "io/sparse_columns.hpp"
@@ -134,12 +135,20 @@ void check_pair(const Source& x, Source& other, const char* role) {
     throw Error(ExitCode::input, std::string(role) + " " + other.info().name() + " is sparse: it must be dense");
   }
   if (x.info().rows == other.info().rows) return;
-  throw Error(ExitCode::input, x.info().name() + " has " + std::to_string(x.info().rows) + " rows, " + role + " " +
-                                   other.info().name() + " has " + std::to_string(other.info().rows) +
+  throw Error(ExitCode::input, x.info().name() + " has " + counted(x.info().rows, "row") + ", " + role + " " +
+                                   other.info().name() + " has " + grouped(other.info().rows) +
                                    ": they must have the same");
 }
 
 }  // namespace
+
+RowPlace place_of_row(const SourceInfo& info, std::int64_t row) {
+  const auto after =
+      std::upper_bound(info.files.begin(), info.files.end(), row,
+                       [](std::int64_t wanted, const SourceFile& file) { return wanted < file.first_row; });
+  if (after == info.files.begin()) return {info.name(), row};
+  return {std::prev(after)->name(), row - std::prev(after)->first_row};
+}
 
 void Source::check_unchanged() const {
   const SourceInfo& source = info();

@@ -13,6 +13,17 @@
 
 namespace rowmill {
 
+/// One of the files that a source is joined of.
+struct SourceFile {
+  std::string path, dataset, format, stored_type;
+  std::vector<std::int64_t> shape;
+  int row_axis = 0;
+  std::int64_t first_row = 0, rows = 0;  ///< of the source
+  std::int64_t file_bytes = 0, modified_ns = 0;
+
+  std::string name() const { return dataset.empty() ? path : path + ":" + dataset; }
+};
+
 /// What is known of a source before a row is read.
 struct SourceInfo {
   std::string path, dataset;  ///< dataset is empty for .npy
@@ -34,6 +45,7 @@ struct SourceInfo {
   bool has_planted = false;           ///< the file holds the answers that `rowmill generate` plants
   std::string layout_cost;            ///< what it costs that rows lie as they do, and the cure; empty if little
   std::vector<std::string> warnings;  ///< each is said once, by rank 0
+  std::vector<SourceFile> files;      ///< joined along rows, in this order; empty: one file, and all of this is of it
 
   /// As messages name it: "FILE:/DATASET", also where the data set was chosen and not given.
   std::string name() const { return dataset.empty() ? path : path + ":" + dataset; }
@@ -48,11 +60,19 @@ struct SourceRows {
 /// How a run will ask for rows.
 struct ReadingPlan {
   BlockGrid grid;
-  RowRange rows;              ///< of the blocks of this rank
-  std::int64_t memory_bytes;  ///< that the source may take to keep what several blocks share
-  int readers = 1;            ///< threads that may read at the same time
-  std::string scratch = {};   ///< a folder for what memory does not hold; empty: none
+  RowRange rows;                 ///< of the blocks of this rank
+  std::int64_t memory_bytes;     ///< that the source may take to keep what several blocks share
+  int readers = 1;               ///< threads that may read at the same time
+  std::int64_t rows_before = 0;  ///< of other sources, from the first of which on blocks are counted
+  std::string scratch = {};      ///< a folder for what memory does not hold; empty: none
 };
+
+/// As messages name a row: "FILE:/DATASET: …" and the row's number in that file, also where files are joined.
+struct RowPlace {
+  std::string name;
+  std::int64_t row;
+};
+RowPlace place_of_row(const SourceInfo& info, std::int64_t row);
 
 /// Thread safety: `read` may be called from several threads at once, with different buffers.
 class Source {

@@ -55,13 +55,15 @@ fail() {
   exit 1
 }
 
+say "${#wanted[@]} packages are missing; refreshing the package lists"
 # Lists may be absent (a bare system) or old: refreshed once, when something is missing.
-known() { apt-cache show "$1" >/dev/null 2>&1; }
 apt update || say "the package lists could not be refreshed; trying with those that are there"
 
+# one call for all: a name that is not in the lists makes it fail after it has told of the others
+known=$(apt-cache show --no-all-versions "${wanted[@]}" 2>/dev/null | sed -n 's/^Package: //p' || true)
 install=()
 for package in "${wanted[@]}"; do
-  if known "$package"; then
+  if grep -qxF "$package" <<<"$known"; then
     install+=("$package")
   elif [[ " ${packages[*]} " == *" $package "* ]]; then
     fail "no package $package in this system's lists; rowmill needs Debian 12, Ubuntu 24.04 or newer"

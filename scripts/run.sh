@@ -9,12 +9,16 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 rowmill=$root/build/release/bin/rowmill
 [ $# = 0 ] || exec "$rowmill" "$@"
 
+show() {
+  echo "\$ $*"
+  "$@"
+  echo
+}
 demo=$root/build/demo
 mkdir -p "$demo"
-echo "\$ rowmill generate demo.h5:/X --shape 500000x24 --chunk 8192x24 --seed 1 --rank 5 --noise 1"
-"$rowmill" generate "$demo/demo.h5:/X" --shape 500000x24 --type float32 --chunk 8192x24 --seed 1 --rank 5 --noise 1 --overwrite
+cd "$demo"
+PATH=$root/build/release/bin:$PATH
+echo "In $demo, with $root/build/release/bin on the PATH:"
 echo
-echo "\$ rowmill cov demo.h5:/X -o cov.h5"
-"$rowmill" cov "$demo/demo.h5:/X" -o "$demo/cov.h5" --overwrite
-echo
-echo "The data set is $demo/demo.h5, the result is $demo/cov.h5"
+show rowmill generate demo.h5:/X --shape 500000x24 --chunk 8192x24 --seed 1 --rank 5 --noise 1 --overwrite
+show rowmill cov demo.h5:/X -o cov.h5 --overwrite

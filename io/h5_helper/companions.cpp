@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "core/units.hpp"
 #include "io/h5_helper/folder.hpp"
 #include "io/h5_helper/opened.hpp"
 
@@ -109,11 +110,15 @@ void check_external(hid_t creation, const std::vector<hsize_t>& shape, std::size
     const std::uint64_t used = bytes == H5F_UNLIMITED || bytes > needed ? needed : bytes;
     if (offset < 0 || offset > companion->bytes || used > static_cast<std::uint64_t>(companion->bytes - offset)) {
       throw Refusal(std::string("its external raw file \"") + name + "\" holds only " +
-                    std::to_string(companion->bytes) + " bytes: HDF5 would give zeros for the rest");
+                    counted(companion->bytes, "byte") + ": HDF5 would give zeros for the rest");
     }
     needed -= used;
   }
   if (needed > 0) throw Refusal("its external raw files are smaller than the data set");
+}
+
+std::string virtual_file(hid_t creation, std::size_t i) {
+  return text_of(H5Pget_virtual_filename, creation, i);
 }
 
 void check_virtual(hid_t file, hid_t creation, int depth) {
@@ -122,7 +127,7 @@ void check_virtual(hid_t file, hid_t creation, int depth) {
   must(H5Pget_virtual_count(creation, &count), "virtual sources");
   std::map<std::string, Id> files;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string file_name = text_of(H5Pget_virtual_filename, creation, i);
+    const std::string file_name = virtual_file(creation, i);
     const std::string dataset_name = text_of(H5Pget_virtual_dsetname, creation, i);
     if (is_pattern(file_name) || is_pattern(dataset_name)) {
       throw Refusal("its virtual sources are named by a pattern (\"" + file_name +
@@ -137,8 +142,12 @@ void check_virtual(hid_t file, hid_t creation, int depth) {
       if (!companion) {
         throw Refusal("its virtual source \"" + file_name + "\" is not there: HDF5 would give fill values instead");
       }
-      if (files.size() > 256) files.clear();
-      files.emplace(file_name, open_file(companion->path));
+      if (files.size() >= 64) files.clear();
+      try {
+        files.emplace(file_name, open_file(companion->path));
+      } catch (const Refusal& e) {
+        throw Refusal("its virtual source \"" + file_name + "\": " + e.what());
+      }
     }
     check_source(files.at(file_name), creation, i, dataset_name, file_name, depth);
   }

@@ -3,6 +3,8 @@
 #include <bit>
 #include <optional>
 
+#include "core/units.hpp"
+
 namespace rowmill::h5 {
 
 namespace {
@@ -56,7 +58,7 @@ Element integer(hid_t datatype, bool is_signed, const std::string& word) {
   const bool plain_order = order == H5T_ORDER_LE || order == H5T_ORDER_BE || size == 1;
   e.convert = !(size_of(e.type.dtype) == size && precision == 8 * size && plain_order);
   if (!e.convert) e.type.swapped = is_swapped(datatype);
-  if (e.convert && precision != 8 * size) e.text += " in " + std::to_string(size) + " bytes";
+  if (e.convert && precision != 8 * size) e.text += " in " + counted(static_cast<std::int64_t>(size), "byte");
   return e;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/printable.hpp"
+#include "core/units.hpp"
 #include "io/h5_helper/attributes.hpp"
 #include "io/h5_helper/groups.hpp"
 #include "io/h5_helper/netcdf.hpp"
@@ -48,13 +50,18 @@ class Walk {
       visit_group(path);
     }
     if (!groups_.empty()) note("only the first " + std::to_string(kMaxObjects) + " objects are listed");
-    if (external_ > 0) note(std::to_string(external_) + " external links are not followed here");
+    if (external_ > 0) note(external_note());
     Format format{wanted_, "--format"};
     if (wanted_ == "auto") format = format_of_file(file_, file_name_);
     return {{"datasets", datasets_}, {"notes", notes_}, {"format", format.name}, {"reason", format.reason}};
   }
 
  private:
+  std::string external_note() const {
+    return counted(external_, "external link") + (external_ == 1 ? " is" : " are") +
+           " not followed unless named, as FILE:" + shortened(first_external_, 80);
+  }
+
   void note(const std::string& text) {
     if (notes_.size() < 20) notes_.push_back(text);
   }
@@ -94,7 +101,7 @@ class Walk {
   }
 
   void visit_link(hid_t group, const std::string& path, const Link& link) {
-    if (link.type == H5L_TYPE_EXTERNAL) ++external_;
+    if (link.type == H5L_TYPE_EXTERNAL && ++external_ == 1) first_external_ = path;
     if (link.type != H5L_TYPE_HARD) return;  // a soft link leads to what is listed by its own name
     const hid_t id = H5Oopen(group, link.name.c_str(), H5P_DEFAULT);
     if (id < 0) {
@@ -149,6 +156,7 @@ class Walk {
   std::set<haddr_t> seen_;
   std::set<std::string> matrices_;  ///< groups that are one matrix
   std::int64_t external_ = 0;
+  std::string first_external_;
   nlohmann::json datasets_ = nlohmann::json::array();
   std::vector<std::string> notes_;
 };
@@ -157,6 +165,21 @@ class Walk {
 
 nlohmann::json list_datasets(hid_t file, const std::string& file_name, const std::string& format) {
   return Walk(file, file_name, format).run();
+}
+
+std::string held_in(hid_t file, const std::string& file_name, const std::string& group) {
+  constexpr std::int64_t few = 5;
+  const std::string start = group.ends_with('/') ? group : group + "/";
+  std::string names;
+  std::int64_t count = 0;
+  const nlohmann::json all = Walk(file, file_name, "auto").run();
+  for (const auto& line : all.at("datasets")) {
+    const auto& path = line.at("path").get_ref<const std::string&>();
+    if (!path.starts_with(start) || ++count > few) continue;
+    names += (count == 1 ? "" : ", ") + shortened(path, 80);
+  }
+  if (count == 0) return "it holds no data set";
+  return "it holds " + names + (count > few ? " and " + grouped(count - few) + " more" : "");
 }
 
 }  // namespace rowmill::h5

@@ -13,4 +13,7 @@ namespace rowmill::h5 {
 /// means who names none. `format`: "auto" or the one that is given. Throws Refusal.
 nlohmann::json list_datasets(hid_t file, const std::string& file_name, const std::string& format);
 
+/// "it holds /a, /g/b and 3 more" of the data sets whose names begin with `group`, a few of them by name.
+std::string held_in(hid_t file, const std::string& file_name, const std::string& group);
+
 }  // namespace rowmill::h5

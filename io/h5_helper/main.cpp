@@ -26,6 +26,7 @@
 #include "io/h5_helper/protocol.hpp"
 #include "io/h5_helper/read.hpp"
 #include "io/h5_helper/view.hpp"
+#include "io/h5_helper/virtual_rows.hpp"
 
 namespace rowmill::h5 {
 namespace {
@@ -43,6 +44,11 @@ std::span<std::byte> map_shared() {
 void limit_memory(const char* bytes) {
   rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+  rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;  // virtual data sets may have many sources
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const auto limit = static_cast<rlim_t>(std::strtoull(bytes, nullptr, 10));
   rlimit memory = {limit, limit};
@@ -111,7 +117,7 @@ class Server {
     if (op == "read") return read(request);
     if (op == "chunks") return fetch(request);
     limit_processor_time(kMetadataSeconds);
-    PlanAnswer answer = op == "list" ? list(request) : open(request);
+    PlanAnswer answer = op == "list" ? list(request) : open_or_tell(request);
     limit_processor_time(RLIM_INFINITY);
     return answer;
   }
@@ -129,6 +135,14 @@ class Server {
   PlanAnswer list(const Request& request) {
     open_path(request.tail);
     return {list_datasets(file_, name_, request.json.value("format", "auto")), {}};
+  }
+
+  PlanAnswer open_or_tell(const Request& request) {
+    try {
+      return open(request);
+    } catch (const NoDataset& e) {
+      throw Refusal(std::string(e.what()) + "; " + held_in(file_, name_, e.group()));
+    }
   }
 
   PlanAnswer open(const Request& request) {
@@ -153,6 +167,7 @@ class Server {
     if (axis_ < 0 || static_cast<std::size_t>(axis_) >= dataset_->shape().size()) {
       throw WrongUsage("it has no axis " + std::to_string(axis_) + ", its shape is " + shape_text(*dataset_));
     }
+    if (dataset_->layout() == H5D_VIRTUAL) virtual_rows_ = VirtualRows(dataset_->creation(), axis_);
     if (dataset_->is_member() && axis_ != 0) throw WrongUsage("rows of a table are its axis 0");
     if (plan) return plan_dataset(path, format);
     if (const std::string why = why_not(*dataset_); !why.empty()) throw Refusal(why);
@@ -169,9 +184,29 @@ class Server {
   PlanAnswer read(const Request& request) {
     if (!dataset_) throw std::runtime_error("no data set is open");
     const std::int64_t before = bytes_asked();
-    const std::size_t bytes = read_rows(*dataset_, axis_, request.json.at("first").get<std::int64_t>(),
-                                        request.json.at("count").get<std::int64_t>(), shared_);
+    const auto first = request.json.at("first").get<std::int64_t>(),
+               count = request.json.at("count").get<std::int64_t>();
+    const bool is_virtual = dataset_->layout() == H5D_VIRTUAL;
+    const std::size_t bytes =
+        is_virtual ? read_virtual(first, count) : read_rows(*dataset_, axis_, first, count, shared_);
     return {{{"bytes", bytes}, {"asked", bytes_asked() - before}}, {}};
+  }
+
+  std::size_t read_virtual(std::int64_t first, std::int64_t count) {
+    if (axis_ != 0 || !virtual_rows_.many()) {
+      const std::size_t bytes = read_rows(*dataset_, axis_, first, count, shared_);
+      check_descriptors();
+      return bytes;
+    }
+    std::size_t bytes = 0;
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t rows = virtual_rows_.at_once(first + done, count - done);
+      dataset_->reopen();
+      bytes += read_rows(*dataset_, axis_, first + done, rows, shared_.subspan(std::min(bytes, shared_.size())));
+      check_descriptors();
+      done += rows;
+    }
+    return bytes;
   }
 
   PlanAnswer fetch(const Request& request) {
@@ -185,6 +220,7 @@ class Server {
   std::string name_;  ///< of the file, without its folder
   Id file_;
   std::optional<OpenedDataset> dataset_;
+  VirtualRows virtual_rows_;
   int axis_ = 0;
 };
 

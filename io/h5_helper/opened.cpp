@@ -1,5 +1,10 @@
 #include "io/h5_helper/opened.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
 #include "io/h5_helper/companions.hpp"
 #include "io/h5_helper/folder.hpp"
 #include "io/h5_helper/table.hpp"
@@ -24,10 +29,26 @@ herr_t guard_link(const char*, const char*, const char* file, const char*, unsig
   return -1;
 }
 
+/// Is there anything by that name, be it a link that leads nowhere? Each group on the way is looked at.
+bool has_link(hid_t file, const std::string& path, hid_t access) {
+  for (std::size_t at = path.find_first_not_of('/'); at != std::string::npos; at = path.find_first_not_of('/', at)) {
+    at = std::min(path.find('/', at), path.size());
+    const htri_t there = H5Lexists(file, path.substr(0, at).c_str(), access);
+    H5Eclear2(H5E_DEFAULT);
+    if (there <= 0) return false;
+  }
+  return true;
+}
+
 Id open_guarded(hid_t file, const std::string& path, hid_t access, const LinkGuard& guard) {
   // an error here is told by the guard or by HDF5's own words
   const hid_t id = H5Oopen(file, path.c_str(), access);
   if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
+  if (id < 0) {
+    const std::string words = error_text();
+    if (!has_link(file, path, access)) throw NoDataset("there is nothing of that name", "/");
+    throw Refusal("it cannot be opened: " + words);
+  }
   Id object(id, H5Oclose, "it cannot be opened");
   return object;
 }
@@ -38,7 +59,7 @@ Id open_object(hid_t file, const std::string& path, hid_t access, const LinkGuar
     case H5I_DATASET:
       return object;
     case H5I_GROUP:
-      throw Refusal("it is a group, not a data set: name a data set in it");
+      throw NoDataset("it is a group, not a data set: name a data set in it", path);
     default:
       throw Refusal("it is a named datatype, not a data set");
   }
@@ -50,12 +71,30 @@ haddr_t file_number(hid_t object) {
   return info.fileno;
 }
 
+/// HDF5 tells of a file that is too short by numbers of its own.
+std::string truncation_in(const std::string& words) {
+  unsigned long long bytes = 0, base = 0, end = 0;
+  const std::size_t at = words.find("truncated file: eof = ");
+  if (at == std::string::npos ||
+      std::sscanf(words.c_str() + at, "truncated file: eof = %llu, sblock->base_addr = %llu, stored_eof = %llu", &bytes,
+                  &base, &end) != 3) {
+    return {};
+  }
+  return "is truncated: " + std::to_string(bytes) + " of " + std::to_string(base + end) +
+         " bytes are there: get the whole file";
+}
+
 }  // namespace
 
 Id open_file(const std::string& path) {
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access list");
   must(H5Pset_fapl_sec2(access), "file driver");
-  return Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), H5Fclose, "HDF5 cannot open the file");
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
+  if (id >= 0) return Id(id, H5Fclose, "");
+  const std::string words = error_text();
+  if (::access(path.c_str(), F_OK) != 0) throw Refusal("is not there any more: leave it in its place while it is read");
+  if (const std::string cut = truncation_in(words); !cut.empty()) throw Refusal(cut);
+  throw Refusal("HDF5 cannot open the file: " + words);
 }
 
 Id open_any(hid_t file, const std::string& path) {
@@ -66,21 +105,33 @@ Id open_any(hid_t file, const std::string& path) {
   return open_guarded(file, column ? column->table : path, access, guard);
 }
 
-OpenedDataset::OpenedDataset(hid_t file, const std::string& name, ChunkCache cache) {
-  const std::optional<TableColumn> column = table_column(file, name);
-  const std::string path = column ? column->table : name;
+void OpenedDataset::open_with_cache() {
   LinkGuard guard;
+  const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
+  must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
+  must(H5Pset_chunk_cache(access, static_cast<std::size_t>(cache_.slots), static_cast<std::size_t>(cache_.bytes), 1.0),
+       "chunk cache");
+  const hid_t id = H5Dopen2(file_, path_.c_str(), access);
+  if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
+  id_ = Id(id, H5Dclose, "it cannot be opened");
+}
+
+void OpenedDataset::reopen() {
+  { const Id closed = std::move(id_); }
+  open_with_cache();
+}
+
+OpenedDataset::OpenedDataset(hid_t file, const std::string& name, ChunkCache cache) : file_(file), cache_(cache) {
+  const std::optional<TableColumn> column = table_column(file, name);
+  path_ = column ? column->table : name;
   {
+    LinkGuard guard;
     const Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "access list");
     must(H5Pset_elink_cb(access, guard_link, &guard), "link guard");
     // closed again before it is opened with a cache of its own: HDF5 shares what is open, with the cache it has
-    in_this_file_ = file_number(open_object(file, path, access, guard)) == file_number(file);
-    must(H5Pset_chunk_cache(access, static_cast<std::size_t>(cache.slots), static_cast<std::size_t>(cache.bytes), 1.0),
-         "chunk cache");
-    const hid_t id = H5Dopen2(file, path.c_str(), access);
-    if (id < 0 && !guard.refused.empty()) throw Refusal(guard.refused);
-    id_ = Id(id, H5Dclose, "it cannot be opened");
+    in_this_file_ = file_number(open_object(file, path_, access, guard)) == file_number(file);
   }
+  open_with_cache();
   creation_ = Id(H5Dget_create_plist(id_), H5Pclose, "creation list");
   datatype_ = Id(H5Dget_type(id_), H5Tclose, "datatype");
   element_ = classify(datatype_);

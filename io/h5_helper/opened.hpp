@@ -13,7 +13,17 @@ namespace rowmill::h5 {
 /// Opens a file read-only, without locks. Throws Refusal.
 Id open_file(const std::string& path);
 
-/// Opens a group or a data set. External links are followed within the file's folder. Throws Refusal.
+/// There is no data set of the name: nothing at all, or a group. The group whose data sets may have been meant.
+class NoDataset : public Refusal {
+ public:
+  NoDataset(const std::string& what, std::string group) : Refusal(what), group_(std::move(group)) {}
+  const std::string& group() const { return group_; }
+
+ private:
+  std::string group_;
+};
+
+/// Opens a group or a data set. External links are followed within the file's folder. Throws NoDataset or Refusal.
 Id open_any(hid_t file, const std::string& path);
 
 /// Room for storage chunks that H5Dread keeps decompressed between calls.
@@ -23,9 +33,12 @@ struct ChunkCache {
 
 class OpenedDataset {
  public:
-  /// `path` may name a column of a table. Throws Refusal: there is no such data set, or it needs something that is
-  /// missing or not allowed.
+  /// `path` may name a column of a table. Throws NoDataset, or Refusal: it needs something that is missing or not
+  /// allowed.
   OpenedDataset(hid_t file, const std::string& path, ChunkCache cache);
+
+  /// Closes what H5Dread has opened for it.
+  void reopen();
 
   hid_t id() const { return id_; }
   hid_t creation() const { return creation_; }
@@ -43,6 +56,11 @@ class OpenedDataset {
 
  private:
   void narrow_to(const std::string& member);
+  void open_with_cache();
+
+  hid_t file_;
+  std::string path_;
+  ChunkCache cache_;
 
   Id id_, creation_, datatype_, member_type_;
   Element element_;

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
-#include <tuple>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -94,9 +94,25 @@ CLI::Validator positive_number() {
   return CLI::Validator(check, "POSITIVE");
 }
 
-CLI::Validator not_empty() {
-  return CLI::Validator([](std::string& text) { return std::string(text.empty() ? "is empty; leave it out" : ""); },
-                        "");
+CLI::Validator read_by(std::function<void(const std::string&)> read) {
+  const auto check = [read = std::move(read)](std::string& text) -> std::string {
+    if (text.empty()) return "is empty; leave it out";
+    try {
+      read(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator file_name() {
+  return read_by([](const std::string& name) {
+    if (name.size() < 2 || name[0] != '-') return;
+    throw Error(ExitCode::usage, in_quotes(name) + " is no name of a file: give one, as in -o out.h5 (or write ./" +
+                                     name + " if that is its name)");
+  });
 }
 
 CLI::Validator config_file() {
@@ -112,39 +128,69 @@ CLI::Validator config_file() {
 
 namespace {
 
-std::int64_t whole_number(const std::string& text, const std::string& what) {
+std::string without_blanks(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw Error(ExitCode::usage, in_quotes(text) + " " + why);
+}
+
+std::int64_t index_in(const std::string& text, const std::string& range, const std::string& what) {
   std::int64_t value = 0;
-  if (!read_all(text, value)) throw Error(ExitCode::usage, what + ": " + in_quotes(text) + " is not a whole number");
+  if (!read_all(without_blanks(text), value)) {
+    refuse(range, "is not a range: write A:B in whole numbers, the first " + what + " and the one behind the last");
+  }
+  if (value < 0) refuse(range, "is below 0: " + what + "s count from 0, and never from the end");
   return value;
+}
+
+/// "1-3", as other programs have it.
+void refuse_dash(const std::string& text) {
+  const std::size_t dash = text.find('-', 1);
+  std::int64_t first = 0, last = 0;
+  if (dash == std::string::npos || !read_all(without_blanks(text.substr(0, dash)), first) ||
+      !read_all(without_blanks(text.substr(dash + 1)), last) || last == kNoLimit) {
+    return;
+  }
+  refuse(text, "is not a range: write " + std::to_string(first) + ":" + std::to_string(last + 1) + " for " +
+                   std::to_string(first) + " to " + std::to_string(last));
 }
 
 }  // namespace
 
 std::pair<std::int64_t, std::optional<std::int64_t>> half_open(const std::string& text, const std::string& what) {
+  refuse_dash(text);
   const std::size_t colon = text.find(':');
-  if (colon == std::string::npos)
-    throw Error(ExitCode::usage, what + " takes A:B, first row and the row behind the last");
-  const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
-  std::optional<std::int64_t> end;
-  if (!to.empty()) end = whole_number(to, what);
-  return {from.empty() ? 0 : whole_number(from, what), end};
+  if (colon == std::string::npos) {
+    const std::int64_t one = index_in(text, text, what);
+    if (one == kNoLimit) refuse(text, "is not a range");
+    refuse(text, "is not a range: write " + std::to_string(one) + ":" + std::to_string(one + 1) + " for " + what + " " +
+                     std::to_string(one) + " alone");
+  }
+  const std::string from = without_blanks(text.substr(0, colon)), to = without_blanks(text.substr(colon + 1));
+  const std::int64_t first = from.empty() ? 0 : index_in(from, text, what);
+  if (to.empty()) return {first, std::nullopt};
+  const std::int64_t end = index_in(to, text, what);
+  if (end == first) refuse(text, "is empty: the end of a range is not in it");
+  if (end < first) refuse(text, "ends before it begins: write A:B with A < B");
+  return {first, end};
 }
 
 namespace {
 
 ColumnRange column_range(const std::string& text) {
-  if (text.empty()) throw Error(ExitCode::usage, "--columns: a column is missing beside a comma; it takes 0,3,5:9");
-  std::int64_t first = 0;
-  std::optional<std::int64_t> last;
+  if (text.empty()) throw Error(ExitCode::usage, "a column is missing beside a comma: write 0,3,5:9");
+  refuse_dash(text);
   if (text.find(':') == std::string::npos) {
-    last = first = whole_number(text, "--columns");
-  } else {
-    std::tie(first, last) = half_open(text, "--columns");
-    if (last && *last <= first)
-      throw Error(ExitCode::usage, "--columns: " + in_quotes(text) + " is not a range A:B with A < B");
-    if (last) --*last;
+    std::int64_t column = 0;
+    if (!read_all(text, column)) refuse(text, "is not a column: write whole numbers and ranges, as in 0,3,5:9");
+    if (column < 0) refuse(text, "is below 0: columns count from 0, and never from the end");
+    return {column, column};
   }
-  if (first < 0) throw Error(ExitCode::usage, "--columns: " + in_quotes(text) + " is below 0, the first column");
+  auto [first, last] = half_open(text, "column");
+  if (last) --*last;
   return {first, last};
 }
 
@@ -152,19 +198,23 @@ ColumnRange column_range(const std::string& text) {
 
 std::vector<ColumnRange> column_list(const std::string& text) {
   std::vector<ColumnRange> columns;
-  if (text == ":") return columns;
+  if (without_blanks(text) == ":") return columns;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    columns.push_back(column_range(text.substr(at, comma - at)));
+    columns.push_back(column_range(without_blanks(text.substr(at, comma - at))));
     at = comma + 1;
   }
   return columns;
 }
 
-std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text, const std::string& what) {
+std::pair<std::int64_t, std::int64_t> two_sizes(const std::string& text) {
   const std::size_t cross = text.find('x');
-  if (cross == std::string::npos) throw Error(ExitCode::usage, what + " takes ROWSxCOLUMNS, as in 100000x64");
-  return {whole_number(text.substr(0, cross), what), whole_number(text.substr(cross + 1), what)};
+  std::int64_t rows = 0, columns = 0;
+  if (cross == std::string::npos || !read_all(text.substr(0, cross), rows) ||
+      !read_all(text.substr(cross + 1), columns)) {
+    refuse(text, "is not ROWSxCOLUMNS: write 100000x64");
+  }
+  return {rows, columns};
 }
 
 }  // namespace rowmill

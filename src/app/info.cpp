@@ -6,6 +6,7 @@
 
 #include "app/text.hpp"
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 #include "engine/device.hpp"
 #include "engine/plan.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 InputRequest request_of(const RunOptions& run) {
   InputRequest request;
-  request.input = run.input;
+  request.inputs = run.inputs;
   request.format = run.format;
   request.row_axis = run.row_axis;
   if (run.timeout.count() > 0) request.time_limit = std::min(request.time_limit, run.timeout);
@@ -93,7 +94,10 @@ json place_json(const Place& place) {
 }
 
 json chosen_json(const SourceInfo& info) {
+  json files = json::array();
+  if (!info.files.empty()) files = files_json(info);
   return {{"dataset", info.dataset},
+          {"files", files},
           {"format", info.format},
           {"format_reason", info.format_reason},
           {"rows", info.rows},
@@ -114,31 +118,44 @@ std::string rows_text(const SourceInfo& info) {
   return "; rows are axis " + std::to_string(info.row_axis) + " of the data set";
 }
 
-std::string chosen_text(const SourceInfo& info) {
-  std::string text = "\nwould mill " + (info.dataset.empty() ? info.path : info.dataset) + ": " +
-                     std::to_string(info.rows) + " rows × " + std::to_string(info.columns) + " columns, " +
-                     info.stored_type + ", " + info.storage + ", read by " + info.way + "\n";
-  if (!info.format_reason.empty()) {
-    text += "as " + info.format + ": " + info.format_reason + rows_text(info) + "\n";
+/// The files that are joined, the first of them one a line.
+std::string files_text(const SourceInfo& info) {
+  constexpr std::size_t shown = 10;
+  std::string text;
+  for (std::size_t i = 0; i < info.files.size() && i < shown; ++i) {
+    const SourceFile& file = info.files[i];
+    text += "  rows " + std::to_string(file.first_row) + ":" + std::to_string(file.first_row + file.rows) + " are " +
+            heading_name(file.name()) + ", " + printable(file.stored_type) + "\n";
   }
-  if (!info.layout_cost.empty()) text += "layout: " + info.layout_cost + "\n";
-  for (const std::string& warning : info.warnings) text += "warning: " + warning + "\n";
+  if (info.files.size() > shown)
+    text += "  and " + counted(static_cast<std::int64_t>(info.files.size() - shown), "more file") + "\n";
+  return text;
+}
+
+std::string chosen_text(const SourceInfo& info) {
+  std::string text = "\nwould mill " + heading_name(info.dataset.empty() ? info.path : info.dataset) + ": " +
+                     counted(info.rows, "row") + " × " + counted(info.columns, "column") + ", " +
+                     printable(info.stored_type) + ", " + printable(info.storage) + ", " + info.way + "\n";
+  if (!info.format_reason.empty()) {
+    text += "as " + info.format + ": " + printable(info.format_reason) + rows_text(info) + "\n";
+  }
+  if (!info.layout_cost.empty()) text += "layout: " + printable(info.layout_cost) + "\n";
+  text += files_text(info);
+  for (const std::string& warning : info.warnings) text += "warning: " + printable(warning) + "\n";
   return text;
 }
 
 }  // namespace
 
-std::string describe_input(const CommandLine& line, World& alone) {
-  const FileListing listing = list_input(request_of(line.run));
-  const Chosen chosen = choose(line.run);
+namespace {
+
+json listing_json(const FileListing& listing) {
   json all{{"path", listing.path},
            {"format", listing.format},
            {"format_reason", listing.format_reason},
            {"bytes", listing.bytes},
            {"notes", listing.notes}};
-  std::vector<std::vector<std::string>> rows;
   for (const DatasetLine& d : listing.datasets) {
-    rows.push_back({"  " + d.path, d.type, d.shape, d.numeric ? d.storage : d.why_not});
     all["datasets"].push_back({{"path", d.path},
                                {"type", d.type},
                                {"shape", d.shape},
@@ -146,35 +163,64 @@ std::string describe_input(const CommandLine& line, World& alone) {
                                {"numeric", d.numeric},
                                {"why_not", d.why_not}});
   }
-  std::string text = listing.path + ": " + listing.format +
-                     (listing.format_reason.empty() ? "" : " (" + listing.format_reason + ")") + ", " +
+  return all;
+}
+
+std::string listing_text(const FileListing& listing) {
+  constexpr std::size_t most = 200;
+  std::vector<std::vector<std::string>> rows;
+  for (const DatasetLine& d : listing.datasets) {
+    if (rows.size() == most) break;
+    rows.push_back({"  " + d.path, d.type, d.shape, d.numeric ? d.storage : d.why_not});
+  }
+  std::string text = heading_name(listing.path) + ": " + listing.format +
+                     (listing.format_reason.empty() ? "" : " (" + heading_name(listing.format_reason) + ")") + ", " +
                      format_size(listing.bytes) + "\n" + format_table(rows);
-  for (const std::string& note : listing.notes) text += note + "\n";
-  if (chosen.code != ExitCode::ok && !split_input(line.run.input).second.empty())
-    throw Error(chosen.code, chosen.why_not);
+  if (listing.datasets.size() > most) {
+    text += "  … and " + counted(static_cast<std::int64_t>(listing.datasets.size() - most), "more data set") +
+            ", which --json lists\n";
+  }
+  for (const std::string& note : listing.notes) text += heading_name(note) + "\n";
+  return text;
+}
+
+std::string estimate_text(const std::string& job, const Estimate& expected) {
+  if (!expected.why_not.empty()) return "  " + job + ": cannot be run: " + expected.why_not + "\n";
+  return "  " + job + ": about " + format_duration(expected.seconds) + " and " + format_size(expected.bytes) +
+         " of memory on one rank (from its first " + counted(expected.sample_rows, "row") + ")\n";
+}
+
+json estimate_json(const Estimate& expected) {
+  if (!expected.why_not.empty()) return {{"why_not", expected.why_not}};
+  return {{"seconds", expected.seconds}, {"bytes", expected.bytes}};
+}
+
+}  // namespace
+
+std::string describe_input(const CommandLine& line, World& alone) {
+  const FileListing listing = list_input(request_of(line.run));
+  const Chosen chosen = choose(line.run);
+  json all = listing_json(listing);
+  std::string text = listing_text(listing);
+  const auto& inputs = line.run.inputs;
+  const bool named = inputs.size() > 1 || !split_input(inputs[0]).second.empty();
+  if (chosen.code != ExitCode::ok && named) throw Error(chosen.code, chosen.why_not);
   if (!chosen.info) {
-    text += "\nnothing would be milled: " + chosen.why_not + "\n";
+    text += "\nnothing would be milled: " + printable(chosen.why_not) + "\n";
     all["would_mill"] = nullptr;
     all["why_not"] = chosen.why_not;
-    return line.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
+    return line.json ? json_text(all) : text;
   }
   const Place place = place_of(line.run, alone);
   text += chosen_text(*chosen.info) + place_text(place);
   all["would_mill"] = chosen_json(*chosen.info);
   all["where"] = place_json(place);
-  for (const char* job : {"stats", "gram", "cov"}) {
+  for (const std::string& job : job_names()) {
     const Estimate expected = estimate(line.run, job, *chosen.info, alone);
-    if (!expected.why_not.empty()) {
-      text += std::string("  ") + job + ": cannot be run: " + expected.why_not + "\n";
-      all["expected"][job] = {{"why_not", expected.why_not}};
-      continue;
-    }
-    text += std::string("  ") + job + ": about " + format_duration(expected.seconds) + " and " +
-            format_size(expected.bytes) + " of memory alone (from its first " + std::to_string(expected.sample_rows) +
-            " rows)\n";
-    all["expected"][job] = {{"seconds", expected.seconds}, {"bytes", expected.bytes}};
+    text += estimate_text(job, expected);
+    all["expected"][job] = estimate_json(expected);
   }
-  return line.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
+  return line.json ? json_text(all) : text;
 }
 
 }  // namespace rowmill

@@ -32,7 +32,7 @@ bool speaks_before_mpi() {
 /// Nothing if it is not one column of as many doubles as `rows`, whatever a file claims.
 std::vector<double> small_dataset(const std::string& input, std::int64_t rows_wanted) {
   InputRequest request;
-  request.input = input;
+  request.inputs = {input};
   request.format = "hdf5";
   const auto source = make_source(plan_input(request), request);
   const SourceInfo& info = source->info();
@@ -138,7 +138,7 @@ int main_of_rank(int argc, char** argv) {
     const int exit_code = run_command(line, world);
     // before the World ends: launchers end all ranks when the first ends with an error
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw Error(ExitCode::failed, "standard output cannot be written: what was to be printed is lost");
+      throw Error(ExitCode::failed, lost_text(line));
     }
     return exit_code;
   } catch (const Error& error) {

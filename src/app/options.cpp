@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/checks.hpp"
+#include "app/mistakes.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/open.hpp"
@@ -24,22 +25,26 @@ namespace {
 constexpr std::chrono::seconds shortest_timeout{1};
 constexpr double largest = std::numeric_limits<double>::max();
 
-constexpr const char* overview =
-    R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
+std::string overview() {
+  std::string text =
+      R"(rowmill mills rows: it streams a matrix far larger than memory out of HDF5 and keeps small, exact sums.
 
-usage: rowmill COMMAND INPUT[:/DATASET] [options] [-o OUT.h5]
+usage: rowmill COMMAND INPUT[:/DATASET]... [options] [-o OUT.h5]
        mpirun -n 4 rowmill COMMAND ...
 
 commands
-  info      what a file holds, how it is stored, what would be milled, expected time and memory
-  stats     count, missing, sum, mean, variance, std, min, max of each column
-  gram      the products XᵀX
-  cov       the covariance matrix, with means and standard deviations
-  generate  a synthetic data set with known answers
-
+)";
+  const auto add = [&text](const std::string& name, const std::string& gives) {
+    text += "  " + name + std::string(std::max<std::size_t>(10, name.size() + 2) - name.size(), ' ') + gives + "\n";
+  };
+  add("info", "what a file holds, how it is stored, what would be milled, expected time and memory");
+  for (const JobTraits& job : all_jobs()) add(job.name, job.gives);
+  add("generate", "a synthetic data set with known answers");
+  return text + R"(
 rowmill COMMAND --help lists a command's options; rowmill --version says the version.
 Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input cannot be used, 4 device or communication failed.
 )";
+}
 
 /// Options as text, before they are understood.
 struct Words {
@@ -70,15 +75,19 @@ void add_general(CLI::App& app, CommandLine& line) {
 
 void add_input(CLI::App& app, CommandLine& line) {
   RunOptions& run = line.run;
-  app.add_option("INPUT", run.input, "FILE or FILE:/DATASET")->required();
+  app.add_option("INPUT", run.inputs,
+                 "FILE or FILE:/DATASET; several, or a quoted pattern as in 'runs/*.h5:/X', are joined along rows")
+      ->required();
   add(app, "format", run.format, "auto, hdf5, netcdf, matlab, anndata, 10x, loom, pandas or npy")
       ->check(CLI::IsMember({"auto", "hdf5", "netcdf", "matlab", "anndata", "10x", "loom", "pandas", "npy"}));
-  add(app, "row-axis", run.row_axis, "the axis that is rows; the others are columns")
+  add(app, "row-axis", run.row_axis, "the axis that is rows, counted from 0; the others are columns")
       ->transform(whole_number_within(0, 31));
 }
 
 void add_output(CLI::App& app, std::string& output, bool& overwrite) {
-  app.add_option("-o,--output", output, "the file to write")->check(not_empty())->envname("ROWMILL_OUTPUT");
+  app.add_option("-o,--output", output, "the HDF5 file to write, as in out.h5")
+      ->check(file_name())
+      ->envname("ROWMILL_OUTPUT");
   app.add_flag("--overwrite", overwrite, "replace the output if it exists")->envname("ROWMILL_OVERWRITE");
 }
 
@@ -87,10 +96,13 @@ void add_running(CLI::App& app, RunOptions& run, Words& words) {
       ->check(CLI::IsMember({"auto", "host", "cuda"}));
   add(app, "comm", run.comm, "how sums travel between GPUs: auto, nccl or mpi")
       ->check(CLI::IsMember({"auto", "nccl", "mpi"}));
-  add(app, "memory", words.memory, "of a node, shared by its ranks, as in 8GiB; 0: a quarter of what is free");
-  add(app, "device-memory", words.device_memory, "of a GPU for a rank, as in 40GiB; 0: nine tenths of what is free");
+  add(app, "memory", words.memory,
+      "of a node, shared by its ranks, as in 8GiB or 8GB (10^9 bytes each); 0: a quarter of what is free")
+      ->check(read_by(parse_size));
+  add(app, "device-memory", words.device_memory, "of a GPU for a rank, as in 40GiB; 0: nine tenths of what is free")
+      ->check(read_by(parse_size));
   add(app, "scratch", run.scratch, "a folder for decoded storage chunks that --memory does not hold")
-      ->check(not_empty());
+      ->check(read_by([](const std::string&) {}));
   add(app, "block-rows", run.block_rows, "rows of a block; 0: chosen by source and job")
       ->transform(whole_number_within(0, std::numeric_limits<std::int64_t>::max()));
   add(app, "prefetch", run.prefetch, "blocks to read ahead")->transform(whole_number_within(1, 4096));
@@ -98,7 +110,8 @@ void add_running(CLI::App& app, RunOptions& run, Words& words) {
       ->transform(whole_number_within(0, 1024));
   add(app, "threads", run.threads, "computing threads of a rank; 0: the node's processors dealt among its ranks")
       ->transform(whole_number_within(0, 4096));
-  add(app, "timeout", words.timeout, "how long a rank may be silent, as in 30s or 5m; 0: for ever");
+  add(app, "timeout", words.timeout, "how long a rank may be silent, as in 30s or 5m; 0: for ever")
+      ->check(read_by(parse_duration));
   add(app, "progress", run.progress, "auto, bar, log or none")->check(CLI::IsMember({"auto", "bar", "log", "none"}));
 }
 
@@ -106,19 +119,25 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   RunOptions& run = line.run;
   add_input(app, line);
   add_output(app, run.output, run.overwrite);
-  add(app, "rows", words.rows, "only the rows A:B (B not included; either end may be left out)")->check(not_empty());
-  add(app, "columns", words.columns, "only these columns, as in 0,3,5:9 or 20:")->check(not_empty());
-  if (run.job != "gram")
-    add(app, "ddof", run.ddof, "divide by rows minus this")->transform(whole_number_within(0, 1 << 30));
+  add(app, "rows", words.rows, "only the rows A:B, counted from 0; B is not included; either end may be left out")
+      ->check(read_by([](const std::string& text) { half_open(text, "row"); }));
+  add(app, "columns", words.columns, "only these columns, counted from 0, as in 0,3,5:9 (5 to 8) or 20:")
+      ->check(read_by(column_list));
+  const JobTraits& job = traits_of(run.job);
+  if (job.has_ddof) add(app, "ddof", run.ddof, "divide by rows minus this")->transform(whole_number_within(0, 1 << 30));
   add(app, "missing", run.missing,
-      run.job == "stats" ? "error or propagate; else counted and skipped" : "error or propagate (default error)")
+      job.missing == Missing::skip ? "error or propagate; else counted and skipped"
+                                   : "error or propagate (default error)")
       ->check(CLI::IsMember({"error", "propagate"}));
-  if (run.job != "stats") {  // which works in fp64 throughout
+  if (job.has_precision) {
     add(app, "precision", run.precision,
         "of products inside a block: auto, fp64 or fp32; on a GPU also tf32, bf16, fp16, bf16x3 or int8")
         ->check(CLI::IsMember({"auto", "fp64", "fp32", "tf32", "bf16", "fp16", "bf16x3", "int8"}));
     add(app, "rtol", run.rtol,
-        "error bound, of the scale sqrt(C_ii C_jj), that auto keeps and --precision must meet; fp64 is taken as it is")
+        std::string("error bound, of the scale sqrt(C_ii C_jj), that auto keeps and --precision must meet") +
+            (job.shifts ? ", before it is widened (10 times at most) where a column's first block misses its mean"
+                        : "") +
+            "; fp64 is taken as it is")
         ->check(positive_number());
   }
   add_running(app, run, words);
@@ -128,21 +147,22 @@ void add_generate(CLI::App& app, CommandLine& line, Words& words) {
   GenerateOptions& g = line.generate;
   app.add_option("OUTPUT", g.path, "FILE.h5, FILE.h5:/DATASET or FILE.npy")->required();
   app.add_flag("--overwrite", g.overwrite, "replace the file if it exists")->envname("ROWMILL_OVERWRITE");
-  add(app, "shape", words.shape, "ROWSxCOLUMNS, as in 100000x64")->required();
+  add(app, "shape", words.shape, "ROWSxCOLUMNS, as in 100000x64")->check(read_by(two_sizes))->required();
   add(app, "type", words.type, "float16, float32, float64, int8 … uint64; a leading '>' for big-endian");
-  add(app, "chunk", words.chunk, "storage chunks of ROWSxCOLUMNS; contiguous if not given");
+  add(app, "chunk", words.chunk, "storage chunks of ROWSxCOLUMNS; contiguous if not given")->check(read_by(two_sizes));
   add(app, "filter", g.filter, "none, gzip or shuffle+gzip (needs --chunk)")
       ->check(CLI::IsMember({"none", "gzip", "shuffle+gzip"}));
   add(app, "gzip-level", g.gzip_level, "1 to 9")->transform(whole_number_within(1, 9));
   add(app, "seed", g.seed, "the same seed gives the same values")->transform(unsigned_number());
   add(app, "rank", g.rank, "of the planted covariance, besides the noise")->transform(whole_number_within(0, 4096));
-  add(app, "noise", g.noise, "standard deviation of the part that columns do not share")
+  add(app, "noise", g.noise, "standard deviation of the part that columns do not share (default 1, of integers 4)")
       ->check(number_within(0.0, largest));
-  add(app, "loading", g.loading, "standard deviation of the part that columns share")
+  add(app, "loading", g.loading, "standard deviation of the part that columns share (default 1, of integers 4)")
       ->check(number_within(0.0, largest));
-  add(app, "mean-offset", g.mean_offset, "planted means are normal about this")
+  add(app, "mean-offset", g.mean_offset, "planted means are normal about this (default 0, of unsigned integers 128)")
       ->check(number_within(-largest, largest));
-  add(app, "mean-spread", g.mean_spread, "standard deviation of the planted means")->check(number_within(0.0, largest));
+  add(app, "mean-spread", g.mean_spread, "standard deviation of the planted means (default 1, of integers 10)")
+      ->check(number_within(0.0, largest));
   add(app, "missing-share", g.missing_share, "share of values that are NaN")->check(number_within(0.0, 0.999));
 }
 
@@ -165,8 +185,8 @@ void understand_generate(GenerateOptions& g, const Words& words) {
   if (!dataset.empty()) g.dataset = dataset;
   if (!dataset.empty() && path.ends_with(".npy"))
     throw Error(ExitCode::usage, path + ": a .npy file has no data sets: leave out :" + dataset);
-  std::tie(g.rows, g.columns) = two_sizes(words.shape, "--shape");
-  if (!words.chunk.empty()) std::tie(g.chunk_rows, g.chunk_columns) = two_sizes(words.chunk, "--chunk");
+  std::tie(g.rows, g.columns) = two_sizes(words.shape);
+  if (!words.chunk.empty()) std::tie(g.chunk_rows, g.chunk_columns) = two_sizes(words.chunk);
   std::string type = words.type;
   g.big_endian = type.starts_with('>');
   if (g.big_endian) type.erase(0, 1);
@@ -174,7 +194,7 @@ void understand_generate(GenerateOptions& g, const Words& words) {
 }
 
 void understand_run(RunOptions& run, const Words& words) {
-  if (!words.rows.empty()) std::tie(run.first_row, run.end_row) = half_open(words.rows, "--rows");
+  if (!words.rows.empty()) std::tie(run.first_row, run.end_row) = half_open(words.rows, "row");
   if (!words.columns.empty()) run.columns = column_list(words.columns);
   run.memory = parse_size(words.memory);
   run.device_memory = parse_size(words.device_memory);
@@ -197,6 +217,8 @@ std::string resolved(const std::string& command, const CLI::App& app) {
     const bool flag = option->get_expected_max() == 0, given = option->count() > 0;
     if (flag) {
       all[name] = given;
+    } else if (name == "input" && option->results().size() > 1) {
+      all[name] = option->results();
     } else {
       const std::string text = given ? option->results().back() : option->get_default_str();
       const auto number = nlohmann::json::parse(text, nullptr, false);
@@ -219,28 +241,25 @@ void add_options(CLI::App& app, CommandLine& line, Words& words) {
   add_general(app, line);
 }
 
-/// Is it an option of any command? One configuration file may serve all of them.
-bool is_option_of_some_command(const std::string& name) {
-  for (const char* command : {"generate", "cov"}) {
+std::vector<std::string> command_names() {
+  std::vector<std::string> commands = job_names();
+  commands.insert(commands.end(), {"info", "generate"});
+  return commands;
+}
+
+OptionNames options_of_all_commands() {
+  OptionNames all;
+  for (const std::string& command : command_names()) {
     CommandLine line;
     line.command = line.run.job = command;
     Words words;
     CLI::App app;
     add_options(app, line, words);
-    if (app.get_option_no_throw("--" + name) != nullptr) return true;
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) all[command].push_back(name);
+    }
   }
-  return false;
-}
-
-/// CLI11 passes over what it does not know in a configuration file; a misspelt option must not be lost quietly.
-void check_config(const CLI::App& app) {
-  const CLI::Option* config = app.get_config_ptr();
-  if (config == nullptr || config->count() == 0) return;
-  const auto path = config->as<std::string>();
-  for (const CLI::ConfigItem& item : app.get_config_formatter_base()->from_file(path)) {
-    if (item.parents.empty() && is_option_of_some_command(item.name)) continue;
-    throw Error(ExitCode::usage, "--config " + path + ": there is no option '" + item.fullname() + "'");
-  }
+  return all;
 }
 
 void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> arguments) {
@@ -255,7 +274,7 @@ void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> ar
     arguments.insert(arguments.begin(), {"--config", config});
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   app.parse(std::move(arguments));
-  check_config(app);
+  check_config(app, options_of_all_commands());
   if (line.command == "generate") {
     understand_generate(line.generate, words);
     refuse_idle_options(line.generate, given);
@@ -266,36 +285,38 @@ void parse_command(CLI::App& app, CommandLine& line, std::vector<std::string> ar
 }
 
 /// One line, whatever the words on the command line hold.
-Parsed mistake(const std::string& command, const Error& error) {
-  return {std::nullopt, "rowmill " + command + ": " + error.what() + "\n", static_cast<int>(error.code())};
+Parsed mistake(const std::string& message, ExitCode code = ExitCode::usage) {
+  return {std::nullopt, std::string("rowmill: error: ") + Error(code, message).what() + "\n", static_cast<int>(code)};
 }
 
 }  // namespace
 
 Parsed parse_command_line(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  if (words.empty()) return {std::nullopt, overview, 2};
-  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") return {std::nullopt, overview, 0};
+  if (words.empty()) return {std::nullopt, overview(), 2};
+  if (words[0] == "help" && words.size() > 1) words = {words[1], "--help"};
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") return {std::nullopt, overview(), 0};
   if (words[0] == "--version") return {std::nullopt, std::string("rowmill ") + version + "\n", 0};
   CommandLine line;
   line.command = words[0];
-  std::vector<std::string> commands = job_names();
-  commands.insert(commands.end(), {"info", "generate"});
+  const std::vector<std::string> commands = command_names();
   if (std::find(commands.begin(), commands.end(), line.command) == commands.end()) {
-    const Error error(ExitCode::usage, "there is no command '" + line.command + "'; rowmill --help lists them");
-    return {std::nullopt, std::string("rowmill: ") + error.what() + "\n", 2};
+    const std::string hint = did_you_mean(line.command, commands);
+    return mistake("there is no command '" + line.command + "'" + hint + (hint.empty() ? ";" : "") +
+                   " rowmill --help lists them");
   }
+  words.erase(words.begin());
   CLI::App app("rowmill " + line.command, "rowmill " + line.command);
   try {
-    parse_command(app, line, {words.begin() + 1, words.end()});
+    parse_command(app, line, words);
   } catch (const CLI::CallForHelp&) {
     return {std::nullopt, app.help(), 0};
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, std::string("rowmill ") + version + "\n", 0};
   } catch (const CLI::ParseError& error) {
-    return mistake(line.command, Error(ExitCode::usage, error.what() + ("; see rowmill " + line.command + " --help")));
+    return mistake(explain(error, app, line, words, options_of_all_commands()));
   } catch (const Error& error) {
-    return mistake(line.command, error);
+    return mistake(error.what(), error.code());
   }
   return {std::move(line), {}, 0};
 }

@@ -1,84 +1,19 @@
 #include "app/text.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "app/table.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
+#include "engine/report.hpp"
 
 namespace rowmill {
 
 using nlohmann::json;
 
 namespace {
-
-constexpr std::size_t shown_columns = 12;
-
-std::string grouped(std::int64_t value) {
-  const std::string digits = std::to_string(value);
-  std::string text;
-  for (std::size_t k = 0; k < digits.size(); ++k) {
-    if (k > 0 && (digits.size() - k) % 3 == 0) text += ',';
-    text += digits[k];
-  }
-  return text;
-}
-
-std::string column_name(const RunReport& report, std::size_t column) {
-  const auto& names = report.source.column_names;
-  if (column < names.size()) return names[column];
-  return std::to_string(column < report.chosen_columns.size() ? report.chosen_columns[column]
-                                                              : static_cast<std::int64_t>(column));
-}
-
-using TableRows = std::vector<std::vector<std::string>>;
-
-/// One line a column: the named data sets, with planted answers behind mean and std.
-TableRows column_rows(const RunReport& report, const Planted& planted, const std::vector<std::string>& names) {
-  TableRows rows{{"column"}};
-  const auto planted_of = [&](const std::string& name) -> const std::vector<double>* {
-    if (name == "mean" && !planted.mean.empty()) return &planted.mean;
-    if (name == "std" && !planted.deviation.empty()) return &planted.deviation;
-    return nullptr;
-  };
-  for (const std::string& name : names) {
-    rows[0].push_back(name);
-    if (planted_of(name)) rows[0].push_back("(planted)");
-  }
-  const auto columns = static_cast<std::size_t>(report.input.columns);
-  for (std::size_t j = 0; j < std::min(columns, shown_columns); ++j) {
-    std::vector<std::string> row{column_name(report, j)};
-    for (const std::string& name : names) {
-      const double value = report.result.find(name)->values[j];
-      const bool counts = name == "count" || name == "missing";  // in full, however large
-      row.push_back(counts ? std::to_string(static_cast<std::int64_t>(value)) : format_number(value));
-      if (const auto* values = planted_of(name)) row.push_back(j < values->size() ? format_number((*values)[j]) : "");
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-/// The upper left corner of a square matrix.
-TableRows corner_rows(const RunReport& report, const std::string& name) {
-  const auto columns = static_cast<std::size_t>(report.input.columns);
-  const std::size_t shown = std::min<std::size_t>(columns, 8);
-  TableRows rows{{name}};
-  for (std::size_t j = 0; j < shown; ++j) rows[0].push_back(column_name(report, j));
-  for (std::size_t i = 0; i < shown; ++i) {
-    rows.push_back({column_name(report, i)});
-    for (std::size_t j = 0; j < shown; ++j) {
-      rows.back().push_back(format_number(report.result.find(name)->values[i * columns + j]));
-    }
-  }
-  return rows;
-}
-
-std::string left_out(std::int64_t columns, std::size_t shown) {
-  const auto rest = columns - static_cast<std::int64_t>(shown);
-  return rest > 0 ? "… and " + grouped(rest) + " more columns\n" : "";
-}
 
 json number(double value) {
   if (std::isfinite(value)) return value;
@@ -97,6 +32,32 @@ json numbers(const ResultDataset& dataset) {
   return matrix;
 }
 
+/// What processes that read by HDF5 occupy besides.
+std::string helper_text(const RunReport& report) {
+  if (report.helper_memory > 0)
+    return ", and " + format_size(report.helper_memory) + " in each process that reads for it by HDF5";
+  return report.memory.lanes_read ? "" : ", besides the processes that read for it by HDF5";
+}
+
+/// U+007F to U+009F, which may steer a terminal, come out of dump() as they are.
+std::string without_controls(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto next = static_cast<unsigned char>(at + 1 < text.size() ? text[at + 1] : 0);
+    const bool two = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (!two && byte != 0x7f) {
+      result += text[at];
+      continue;
+    }
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(two ? next : byte));
+    result += escaped;
+    if (two) ++at;
+  }
+  return result;
+}
+
 /// The view that was taken of the file, where it is more than the numbers as they are stored.
 std::string format_text(const SourceInfo& source) {
   if (source.format_reason.empty()) return "";
@@ -106,59 +67,58 @@ std::string format_text(const SourceInfo& source) {
 
 }  // namespace
 
-std::string format_number(double value) {
-  if (std::isnan(value)) return "nan";  // never "-nan"
-  char text[40];
-  std::snprintf(text, sizeof text, "%.7g", value);
-  return text;
+std::string json_text(const json& value) {
+  // names of files and data sets need not be UTF-8
+  return without_controls(value.dump(2, ' ', false, json::error_handler_t::replace)) + "\n";
+}
+
+std::string heading_name(const std::string& name) {
+  return shortened(printable(name), 300);
 }
 
 std::string wrote_text(const CommandLine& line) {
   const GenerateOptions& g = line.generate;
-  if (!line.json) return "wrote " + g.path + "\n";
+  if (!line.json) {
+    const bool as_named = g.path.ends_with(".npy") || output_warning(g.path).empty();
+    return "wrote " + g.path + (as_named ? "" : ", an HDF5 file whatever its name says") + "\n";
+  }
   const json all{{"command", "generate"}, {"output", g.path},         {"dataset", g.dataset}, {"rows", g.rows},
                  {"columns", g.columns},  {"dtype", name_of(g.type)}, {"seed", g.seed}};
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(all);
 }
 
-std::string format_table(const TableRows& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], row[k].size());
+json files_json(const SourceInfo& info) {
+  json files = json::array();
+  for (const SourceFile& file : info.files) {
+    files.push_back({{"path", file.path},
+                     {"dataset", file.dataset},
+                     {"format", file.format},
+                     {"dtype", file.stored_type},
+                     {"first_row", file.first_row},
+                     {"rows", file.rows}});
   }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      const std::string pad(widths[k] - row[k].size(), ' ');
-      text += k == 0 ? row[k] + pad : "  " + pad + row[k];
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    text += '\n';
-  }
-  return text;
+  return files;
 }
 
 std::string result_table(const CommandLine& line, const RunReport& report, const Planted& planted) {
   const SourceInfo& source = report.source;
-  std::string text = line.command + " of " + source.name() + format_text(source) + ": " + grouped(report.input.rows) +
-                     " rows × " + grouped(report.input.columns) + " columns, " + source.stored_type + "\n\n";
-  if (line.command == "stats") {
-    text += format_table(column_rows(report, planted, {"count", "missing", "mean", "std", "min", "max"}));
-    text += left_out(report.input.columns, shown_columns);
-  } else if (line.command == "cov") {
-    text += format_table(column_rows(report, planted, {"mean", "std"})) + left_out(report.input.columns, shown_columns);
-    text += '\n';
-    text += format_table(corner_rows(report, "covariance")) + left_out(report.input.columns, 8);
-  } else {
-    text += format_table(corner_rows(report, line.command)) + left_out(report.input.columns, 8);
-  }
+  std::string text = line.command + " of " + heading_name(source.name()) + format_text(source) + ": " +
+                     counted(report.input.rows, "row") + " × " + counted(report.input.columns, "column") + ", " +
+                     printable(source.stored_type) + "\n\n";
+  text += result_tables(report, planted, traits_of(line.command).shown);
   text += '\n';
   text += format_duration(report.seconds) + ", " + format_size(report.bytes_read) + " read" +
           (report.passes > 1 ? " in " + std::to_string(report.passes) + " passes" : "") + ", " +
-          format_size(report.peak_memory) + " of memory at most in a rank\n";
+          format_size(report.peak_memory) + " of memory at most in a rank" + helper_text(report) + "\n";
   text += line.run.output.empty() ? "no result file: name one with -o\n" : "result in " + line.run.output + "\n";
   return text;
+}
+
+std::string lost_text(const CommandLine& line) {
+  const std::string lost = "standard output cannot be written: what was to be printed is lost";
+  const std::string& written = line.command == "generate" ? line.generate.path : line.run.output;
+  if (line.command == "info" || written.empty()) return lost;
+  return lost + ", but " + written + " was written and is whole";
 }
 
 std::string result_json(const CommandLine& line, const RunReport& report) {
@@ -184,6 +144,7 @@ std::string result_json(const CommandLine& line, const RunReport& report) {
             {{"budget_of_rank", report.memory.budget},
              {"expected", report.memory.expected()},
              {"peak", report.peak_memory},
+             {"peak_of_helper", report.helper_memory},
              {"staging", report.staging.current},
              {"staging_high_water", report.staging.high_water},
              {"device", report.device.current},
@@ -198,6 +159,7 @@ std::string result_json(const CommandLine& line, const RunReport& report) {
              {"bytes", report.pipeline.bytes},
              {"read_seconds", report.pipeline.read_seconds},
              {"wait_seconds", report.pipeline.wait_seconds}}}};
+  if (!report.source.files.empty()) all["input"]["files"] = files_json(report.source);
   if (!report.chosen_columns.empty()) all["chosen_columns"] = report.chosen_columns;
   if (!report.source.column_names.empty()) all["column_names"] = report.source.column_names;
   for (const auto& [name, value] : report.result.attributes()) {
@@ -205,7 +167,7 @@ std::string result_json(const CommandLine& line, const RunReport& report) {
     std::visit([&](const auto& v) { all[name] = v; }, value);
   }
   for (const ResultDataset& dataset : report.result.datasets()) all["result"][dataset.name] = numbers(dataset);
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(all);
 }
 
 }  // namespace rowmill

@@ -2,14 +2,12 @@
 
 #include <cstring>
 
+#include "core/printable.hpp"
+
 namespace rowmill {
 
 std::string Error::one_line(const std::string& message) {
-  std::string line = message;
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return line;
+  return printable(message);
 }
 
 Error system_error(ExitCode code, const std::string& what, int error_number) {

@@ -19,8 +19,16 @@ struct Unit {
   std::int64_t factor;
 };
 
-constexpr std::array<Unit, 6> kSizes{
-    {{"", 1}, {"b", 1}, {"kib", 1LL << 10}, {"mib", 1LL << 20}, {"gib", 1LL << 30}, {"tib", 1LL << 40}}};
+constexpr std::array<Unit, 10> kSizes{{{"", 1},
+                                       {"b", 1},
+                                       {"kib", 1LL << 10},
+                                       {"mib", 1LL << 20},
+                                       {"gib", 1LL << 30},
+                                       {"tib", 1LL << 40},
+                                       {"kb", 1'000},
+                                       {"mb", 1'000'000},
+                                       {"gb", 1'000'000'000},
+                                       {"tb", 1'000'000'000'000}}};
 constexpr std::array<Unit, 5> kDurations{{{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
 
 bool is_digit(char c) {
@@ -86,8 +94,9 @@ std::int64_t parse_size(const std::string& text) {
   Number number;
   std::int64_t bytes = 0;
   if (read_number(text, number) && in_base_units(number, kSizes, bytes)) return bytes;
-  throw Error(ExitCode::usage,
-              "'" + text + "' is not a size; write bytes or a number with KiB, MiB, GiB or TiB (8GiB)");
+  throw Error(
+      ExitCode::usage,
+      "'" + text + "' is not a size: write a number of bytes, or one with KiB, MiB, GiB, TiB, kB, MB, GB or TB");
 }
 
 std::chrono::milliseconds parse_duration(const std::string& text) {
@@ -99,7 +108,7 @@ std::chrono::milliseconds parse_duration(const std::string& text) {
     return std::chrono::milliseconds(milliseconds);
   }
   throw Error(ExitCode::usage,
-              "'" + text + "' is not a duration; write seconds or a number with ms, s, m or h (90s, 5m, 1.5h)");
+              "'" + text + "' is not a duration: write a number of seconds, or one with ms, s, m or h (90s, 5m, 1.5h)");
 }
 
 std::string format_size(std::int64_t bytes) {
@@ -113,6 +122,21 @@ std::string format_size(std::int64_t bytes) {
     ++unit;
   }
   return std::string(bytes < 0 ? "-" : "").append(short_number(value)).append(" ").append(kNames.at(unit));
+}
+
+std::string grouped(std::int64_t value) {
+  const std::string digits = std::to_string(value);
+  const std::size_t sign = value < 0 ? 1 : 0;
+  std::string text;
+  for (std::size_t k = 0; k < digits.size(); ++k) {
+    if (k > sign && (digits.size() - k) % 3 == 0) text += ',';
+    text += digits[k];
+  }
+  return text;
+}
+
+std::string counted(std::int64_t count, const std::string& what) {
+  return grouped(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string format_duration(double seconds) {

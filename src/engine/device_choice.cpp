@@ -63,9 +63,9 @@ constexpr const char* one_rank_a_gpu = "start one rank a GPU and let every rank 
 DeviceChoice on_the_host(const DeviceWish& wish, const std::string& why_not) {
   DeviceChoice choice;
   if (wish.backend == "cuda") {
-    choice.error = "--backend cuda cannot be had: " + why_not;
+    choice.error = "--backend cuda cannot be had: " + why_not + ": leave it out, or give --backend host";
   } else if (wish.comm == "nccl") {
-    choice.error = "--comm nccl needs a GPU on every rank: " + why_not;
+    choice.error = "--comm nccl needs a GPU on every rank: " + why_not + ": leave it out";
   } else if (wants_cuda(wish)) {
     choice.why_host = why_not;
   }

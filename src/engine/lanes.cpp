@@ -188,10 +188,13 @@ class Lanes::Crew {
     const std::int64_t row = *lane.seen / columns;
     std::int64_t column = *lane.seen % columns;
     if (!lanes_.options_.columns.empty()) column = lanes_.options_.columns.at(static_cast<std::size_t>(column));
+    const auto& place = lanes_.options_.place;
+    const RowPlace at = place ? place(row) : RowPlace{lanes_.options_.input, row};
     throw Error(ExitCode::input,
-                lanes_.options_.input + ": the value at row " + std::to_string(row) + ", column " +
+                at.name + ": the value at row " + std::to_string(at.row) +
+                    (at.row == row ? "" : " (row " + std::to_string(row) + " of all files)") + ", column " +
                     std::to_string(column) + " is missing (" + lanes_.options_.missing_is +
-                    "); use --missing propagate, or `stats`, which skips it",
+                    "): " + lanes_.options_.missing_cure,
                 row);
   }
 

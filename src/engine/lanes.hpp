@@ -24,6 +24,8 @@ class Lanes {
     std::string input;                  ///< named in messages, with
     std::vector<std::int64_t> columns;  ///< the numbers that its columns have in the input; empty: 0, 1, 2, …
     std::string missing_is = "NaN";     ///< what a missing value may be, named in messages
+    std::string missing_cure = {};      ///< what to do about a missing value
+    std::function<RowPlace(std::int64_t)> place = {};  ///< of a row; empty: the same row of `input`
   };
 
   /// Takes rows of a job's row output: the block's rows, and width numbers for each. Blocks come in any order.

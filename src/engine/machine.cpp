@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <system_error>
 
 namespace rowmill {
 
@@ -40,6 +42,16 @@ void for_each_cgroup(Visit visit) {
     visit(folder);
     folder.erase(folder.find_last_of('/'));
   }
+}
+
+std::int64_t peak_memory_in(const std::string& status) {
+  std::ifstream file(status);
+  for (std::string key; file >> key;) {
+    std::int64_t kib = 0;
+    if (key == "VmHWM:" && file >> kib) return kib * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return 0;
 }
 
 }  // namespace
@@ -101,6 +113,21 @@ std::int64_t peak_resident_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024;
+}
+
+std::int64_t peak_memory_of_children(const std::string& program) {
+  // not from getrusage: it tells of those that have ended, and counts what their parent held when it started them
+  std::int64_t most = 0;
+  std::error_code unknown;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", unknown)) {
+    std::ifstream children(thread.path() / "children");
+    for (std::string child; children >> child;) {
+      std::string name;
+      std::getline(std::ifstream("/proc/" + child + "/comm") >> std::ws, name);
+      if (name == program.substr(0, 15)) most = std::max(most, peak_memory_in("/proc/" + child + "/status"));
+    }
+  }
+  return most;
 }
 
 }  // namespace rowmill

@@ -107,13 +107,15 @@ std::int64_t end_bytes(const PartialLayout& layout) {
 MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes) {
   MemoryPlan plan;
   plan.node_bytes = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
-  plan.budget = plan.node_bytes / std::max(1, wish.ranks_on_node);
+  plan.ranks_on_node = std::max(1, wish.ranks_on_node);
+  plan.budget = plan.node_bytes / plan.ranks_on_node;
   plan.slot_bytes = slot_bytes;
   plan.lane_bytes = static_cast<std::int64_t>(layout.total_bytes());
   plan.reader_bytes = wish.reader_bytes;
   plan.shared_bytes = wish.shared_bytes;
   plan.lanes_read = !wish.read_elsewhere;
-  plan.fixed_bytes = resident_memory() + end_bytes(layout) + late_bytes;
+  plan.end_bytes = end_bytes(layout);
+  plan.fixed_bytes = resident_memory() + plan.end_bytes + late_bytes;
   return plan;
 }
 
@@ -125,9 +127,29 @@ std::int64_t affordable(std::int64_t wanted, std::int64_t each, std::int64_t lef
   return std::clamp<std::int64_t>(each > 0 ? left / each : wanted, 0, std::max<std::int64_t>(0, wanted));
 }
 
-/// Rounded up, so that it is enough if it is asked for.
-std::int64_t whole_mebibytes(std::int64_t bytes) {
-  return (bytes + (1 << 20) - 1) >> 20 << 20;
+/// As an option takes it; rounded up, so that it is enough if it is asked for.
+std::string enough(std::int64_t bytes) {
+  constexpr std::int64_t mebibyte = 1 << 20, gibibyte = 1 << 30;
+  if (bytes > 10 * gibibyte) return std::to_string((bytes - 1) / gibibyte + 1) + "GiB";
+  return std::to_string((bytes - 1) / mebibyte + 1) + "MiB";
+}
+
+/// "a", "a or b", "a, b or c".
+std::string either(const std::vector<std::string>& choices) {
+  std::string text;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+  }
+  return text;
+}
+
+/// What would help where `least` is more than `budget`; `sums` grow with the columns.
+std::vector<std::string> memory_cures(const MemoryPlan& plan, std::int64_t least, std::int64_t budget,
+                                      std::int64_t sums) {
+  std::vector<std::string> cures;
+  if (2 * sums > least) cures.emplace_back("choose fewer columns with --columns");
+  if (least - 2 * plan.slot_bytes < budget) cures.emplace_back("lower --block-rows");
+  return cures;
 }
 
 /// The least that the node must have.
@@ -136,23 +158,34 @@ std::int64_t check_need(const MemoryPlan& plan) {
   const std::int64_t reading = plan.shared_bytes + (plan.lanes_read ? 2 : 1) * plan.reader_bytes;
   const std::int64_t least = plan.fixed_bytes + sums + 2 * plan.slot_bytes + reading;
   if (least <= plan.budget) return least;
-  throw Error(ExitCode::usage, "needs " + format_size(whole_mebibytes(least)) + " of memory a rank (" +
-                                   format_size(sums) + " for sums, two blocks of " + format_size(plan.slot_bytes) +
-                                   ", " + format_size(reading) + " for reading, " + format_size(plan.fixed_bytes) +
-                                   " for the rest) and may use " + format_size(plan.budget) +
-                                   ": raise --memory, lower --block-rows, or start fewer ranks on a node");
+  std::vector<std::string> cures = memory_cures(plan, least, plan.budget, sums + plan.end_bytes);
+  if (plan.ranks_on_node > 1 && plan.node_bytes >= least) {
+    const std::int64_t ranks = plan.node_bytes / least;
+    cures.push_back("start " + (ranks == 1 ? "one rank" : "at most " + counted(ranks, "rank")) + " on a node");
+  }
+  const std::int64_t all = least * plan.ranks_on_node;
+  cures.insert(cures.begin(),
+               all <= available_memory() ? "raise --memory to " + enough(all) : "use a node with more memory");
+  throw Error(ExitCode::usage,
+              "needs " + enough(least) + " of memory a rank (" + format_size(sums) + " for sums, " +
+                  format_size(plan.end_bytes) + " to combine them and write the result, two blocks of " +
+                  format_size(plan.slot_bytes) + ", " + format_size(reading) + " for reading, " +
+                  format_size(plan.fixed_bytes - plan.end_bytes) + " for the program itself) and may use " +
+                  format_size(plan.budget) + ": " + either(cures));
 }
 
 /// The least that the device must have.
 std::int64_t check_device_need(const MemoryPlan& plan) {
   const std::int64_t least = plan.device_fixed + plan.lane_bytes + plan.queue_bytes + 2 * plan.slot_bytes;
   if (plan.device_budget == 0 || least <= plan.device_budget) return least;
-  throw Error(ExitCode::usage, "needs " + format_size(whole_mebibytes(least)) + " of device memory a rank (" +
-                                   format_size(plan.lane_bytes) + " for sums, two blocks of " +
-                                   format_size(plan.slot_bytes) + ", " +
-                                   format_size(plan.device_fixed + plan.queue_bytes) + " for the rest) and may use " +
-                                   format_size(plan.device_budget) +
-                                   ": raise --device-memory, lower --block-rows, or use --backend host");
+  std::vector<std::string> cures = memory_cures(plan, least, plan.device_budget, plan.lane_bytes + plan.device_fixed);
+  cures.insert(cures.begin(), "raise --device-memory to " + enough(least));
+  cures.emplace_back("use --backend host");
+  throw Error(ExitCode::usage, "needs " + enough(least) + " of device memory a rank (" + format_size(plan.lane_bytes) +
+                                   " for sums, " + format_size(plan.device_fixed) + " to combine them, two blocks of " +
+                                   format_size(plan.slot_bytes) + ", " + format_size(plan.queue_bytes) +
+                                   " for libraries) and may use " + format_size(plan.device_budget) + ": " +
+                                   either(cures));
 }
 
 }  // namespace

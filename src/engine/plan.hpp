@@ -31,17 +31,19 @@ struct MemoryPlan {
   int slots = 2;  ///< blocks read ahead or in hand
   int io_threads = 1;
   std::int64_t slot_bytes = 0;
-  std::int64_t reader_bytes = 0;   ///< of one reading thread, besides slots
-  bool lanes_read = true;          ///< what computes reads too, and then takes a reading thread's memory
-  std::int64_t shared_bytes = 0;   ///< that the source takes once
-  std::int64_t lane_bytes = 0;     ///< a lane's partial and scratch
-  std::int64_t fixed_bytes = 0;    ///< the program itself, the combined partial, the result
-  std::int64_t node_bytes = 0;     ///< what all ranks of the node may use: --memory, or what was chosen for it
-  std::int64_t budget = 0;         ///< of this rank
-  bool apart = false;              ///< partials, and a copy of each slot, lie in device memory
-  std::int64_t queue_bytes = 0;    ///< of device memory that a lane's operations take besides
-  std::int64_t device_fixed = 0;   ///< device memory while ranks combine
-  std::int64_t device_budget = 0;  ///< 0: not known, or not apart
+  std::int64_t reader_bytes = 0;  ///< of one reading thread, besides slots
+  bool lanes_read = true;         ///< what computes reads too, and then takes a reading thread's memory
+  std::int64_t shared_bytes = 0;  ///< that the source takes once
+  std::int64_t lane_bytes = 0;    ///< a lane's partial and scratch
+  std::int64_t fixed_bytes = 0;   ///< the program itself, and end_bytes
+  std::int64_t end_bytes = 0;     ///< the combined partial and the result
+  std::int64_t node_bytes = 0;    ///< what all ranks of the node may use: --memory, or what was chosen for it
+  int ranks_on_node = 1;
+  std::int64_t budget = 0;                          ///< of this rank
+  bool apart = false;                               ///< partials, and a copy of each slot, lie in device memory
+  std::int64_t queue_bytes = 0;                     ///< of device memory that a lane's operations take besides
+  std::int64_t device_fixed = 0;                    ///< device memory while ranks combine
+  std::int64_t device_budget = 0;                   ///< 0: not known, or not apart
   int read_ahead() const { return slots - lanes; }  ///< blocks
   std::int64_t expected() const {
     return fixed_bytes + shared_bytes + (apart ? 0 : lanes * lane_bytes) + slots * slot_bytes +

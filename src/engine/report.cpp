@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "engine/machine.hpp"
 #include "rowmill_version.hpp"
 
@@ -28,12 +29,15 @@ std::string name_of(Missing missing) {
 }
 
 RowRange chosen_rows(const RunOptions& options, const SourceInfo& info) {
-  if (info.rows == 0) throw Error(ExitCode::input, info.name() + ": has no rows");
+  if (info.rows == 0) {
+    throw Error(ExitCode::input, info.name() + ": has no rows, so there is nothing to mill: name another data set");
+  }
   const std::int64_t end = options.end_row.value_or(info.rows);
   if (options.first_row < 0 || end > info.rows || options.first_row >= end) {
-    throw Error(ExitCode::usage, "--rows " + std::to_string(options.first_row) + ":" + std::to_string(end) +
-                                     " does not lie within the " + std::to_string(info.rows) + " rows of " +
-                                     info.name());
+    const std::string range =
+        std::to_string(options.first_row) + ":" + (options.end_row ? std::to_string(*options.end_row) : "");
+    throw Error(ExitCode::usage, "--rows " + range + " does not lie within the " + counted(info.rows, "row") + " of " +
+                                     info.name() + ": write A:B with 0 <= A < B <= " + std::to_string(info.rows));
   }
   return {options.first_row, end - options.first_row};
 }
@@ -49,33 +53,34 @@ std::vector<std::int64_t> chosen_columns(const RunOptions& options, const Source
 }
 
 JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info, std::int64_t block_rows, Ops& ops) {
+  const JobTraits& job = traits_of(options.job);
   JobOptions chosen;
   chosen.ddof = options.ddof;
   chosen.rtol = options.rtol;
   chosen.block_rows = block_rows;
   if (options.missing.empty()) {
-    chosen.missing = options.job == "stats" ? Missing::skip : Missing::error;
+    chosen.missing = job.missing;
   } else if (options.missing == "error" || options.missing == "propagate") {
     chosen.missing = options.missing == "error" ? Missing::error : Missing::propagate;
   } else {
     throw Error(ExitCode::usage, "--missing must be error or propagate");
   }
-  if (options.job == "stats") {
+  if (!job.has_precision) {
     if (options.precision != "auto" && options.precision != "fp64") {
-      throw Error(ExitCode::usage, "stats works in fp64 throughout: leave --precision out");
+      throw Error(ExitCode::usage, job.name + " works in fp64 throughout: leave --precision out");
     }
     chosen.precision = Precision::fp64;
   } else {
-    const ProductModel model{info.type, options.job != "gram", ops.compute_capability()};
+    const ProductModel model{info.type, job.shifts, ops.compute_capability()};
     const ProductChoice choice = choose_precision(options.precision, model, info.columns, options.rtol, ops);
     chosen.precision = choice.precision;
     chosen.chain_rows = choice.chain_rows;
     chosen.compute_capability = ops.compute_capability();
   }
   const std::int64_t rows = chosen_rows(options, info).count;
-  if (options.job != "gram" && rows - options.ddof < 1) {
-    throw Error(ExitCode::input, info.name() + ": " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
-                                     " with --ddof " + std::to_string(options.ddof) + ": a variance needs at least " +
+  if (job.has_ddof && rows - options.ddof < 1) {
+    throw Error(ExitCode::input, info.name() + ": " + counted(rows, "row") + " with --ddof " +
+                                     std::to_string(options.ddof) + ": a variance needs at least " +
                                      std::to_string(options.ddof + 1) + "; use more rows or --ddof 0");
   }
   return chosen;
@@ -93,6 +98,7 @@ std::string now_utc() {
 std::vector<std::byte> RankFigures::serialise() const {
   const std::string text = json{{"bytes_read", bytes_read},
                                 {"peak_memory", peak_resident_memory()},
+                                {"helper_memory", peak_memory_of_children("rowmill-h5-helper")},
                                 {"device", device},
                                 {"staging", {staging.current, staging.high_water}},
                                 {"on_device", {on_device.current, on_device.high_water}}}
@@ -102,6 +108,14 @@ std::vector<std::byte> RankFigures::serialise() const {
 }
 
 namespace {
+
+/// Names of files that would be opened by another program than one for HDF5.
+bool has_foreign_ending(const std::string& path) {
+  for (const char* ending : {".csv", ".tsv", ".txt", ".json", ".npy", ".npz", ".mat", ".parquet", ".xlsx", ".rds"}) {
+    if (path.ends_with(ending)) return true;
+  }
+  return false;
+}
 
 /// One line; bytes that are not UTF-8 (file names may hold them) become U+FFFD.
 std::string as_text(const json& value) {
@@ -122,22 +136,31 @@ std::string command_as_run(const RunOptions& options, const RunReport& report) {
   all["io-threads"] = report.memory.io_threads;
   all["prefetch"] = report.memory.read_ahead();
   if (report.memory.apart) all["device-memory"] = report.memory.device_budget;
-  if (options.missing.empty()) all["missing"] = options.job == "stats" ? "skip" : "error";
+  if (options.missing.empty()) all["missing"] = name_of(traits_of(options.job).missing);
   const std::int64_t first = options.first_row;
   all["rows"] = std::to_string(first) + ":" + std::to_string(first + report.input.rows);
   if (options.columns.empty()) all["columns"] = "0:" + std::to_string(report.input.columns);
   return as_text(all);
 }
 
-json input_as_json(const SourceInfo& info) {
-  return json::array({json{{"path", std::filesystem::absolute(info.path).string()},
-                           {"dataset", info.dataset},
-                           {"format", info.format},
-                           {"shape", info.shape},
-                           {"row_axis", info.row_axis},
-                           {"dtype", info.stored_type},
-                           {"size", info.file_bytes},
-                           {"mtime_ns", info.modified_ns}}});
+/// `one`: a SourceInfo of one file, or a SourceFile.
+template <typename One>
+json input_as_json(const One& one) {
+  return json{{"path", std::filesystem::absolute(one.path).string()},
+              {"dataset", one.dataset},
+              {"format", one.format},
+              {"shape", one.shape},
+              {"row_axis", one.row_axis},
+              {"dtype", one.stored_type},
+              {"size", one.file_bytes},
+              {"mtime_ns", one.modified_ns}};
+}
+
+json inputs_as_json(const SourceInfo& info) {
+  json all = json::array();
+  for (const SourceFile& file : info.files) all.push_back(input_as_json(file));
+  if (info.files.empty()) all.push_back(input_as_json(info));
+  return all;
 }
 
 /// Greatest of what ranks use.
@@ -148,11 +171,17 @@ void keep_greatest(MemoryUse& use, const json& of_rank) {
 
 }  // namespace
 
+std::string output_warning(const std::string& output) {
+  if (!has_foreign_ending(output)) return {};
+  return "the result in " + output + " is an HDF5 file, whatever its name says: use a name that ends in .h5";
+}
+
 void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report) {
   for (const auto& bytes : of_ranks) {
     const json rank = parsed(bytes);
     report.bytes_read += rank.at("bytes_read").get<std::int64_t>();
     report.peak_memory = std::max(report.peak_memory, rank.at("peak_memory").get<std::int64_t>());
+    report.helper_memory = std::max(report.helper_memory, rank.at("helper_memory").get<std::int64_t>());
     keep_greatest(report.staging, rank.at("staging"));
     keep_greatest(report.device, rank.at("on_device"));
   }
@@ -165,7 +194,7 @@ void add_attributes(const RunOptions& options, const JobOptions& job_options, Wo
   ResultSink& sink = report.result;
   sink.attribute("rowmill_version", std::string(version));
   sink.attribute("command", command_as_run(options, report));
-  sink.attribute("inputs", as_text(input_as_json(report.source)));
+  sink.attribute("inputs", as_text(inputs_as_json(report.source)));
   sink.attribute("rows", report.input.rows);
   sink.attribute("columns", report.input.columns);
   sink.attribute("missing", name_of(job_options.missing));

@@ -39,6 +39,9 @@ void add_figures(const std::vector<std::vector<std::byte>>& of_ranks, RunReport&
 void add_attributes(const RunOptions& options, const JobOptions& job_options, World& world,
                     const std::vector<std::vector<std::byte>>& of_ranks, RunReport& report);
 
+/// What to say of a result file whose name promises another format; empty where it does not.
+std::string output_warning(const std::string& output);
+
 /// A rank's failure in words, from what ended its run.
 Failure describe_failure(std::exception_ptr error);
 

@@ -9,6 +9,7 @@
 #include "comm/device_patience.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 #include "engine/combine.hpp"
 #include "engine/device.hpp"
@@ -17,6 +18,7 @@
 #include "engine/progress.hpp"
 #include "engine/report.hpp"
 #include "engine/watch.hpp"
+#include "io/inputs.hpp"
 #include "io/open.hpp"
 #include "io/result_writer.hpp"
 
@@ -55,14 +57,13 @@ class Run {
  private:
   void open_source() {
     InputRequest request;
-    request.input = options_.input;
+    request.inputs = options_.inputs;
     request.format = options_.format;
     request.row_axis = options_.row_axis;
     if (options_.timeout.count() > 0) request.time_limit = std::min(request.time_limit, options_.timeout);
     std::vector<std::byte> plan;
     if (ranks_.rank() == 0) {
-      if (!options_.output.empty())
-        check_output(options_.output, options_.overwrite, split_input(options_.input).first);
+      if (!options_.output.empty()) check_output_is_no_input();
       plan = with_heartbeats(ranks_, {Stage::planning}, [&] { return plan_input(request); });
     }
     ranks_.broadcast(plan, 0);
@@ -70,6 +71,12 @@ class Run {
     if (options_.columns.empty()) return;
     report_.chosen_columns = chosen_columns(options_, source_->info());
     source_ = select_columns(std::move(source_), report_.chosen_columns);
+  }
+
+  void check_output_is_no_input() {
+    for (const NamedInput& input : expand_inputs(options_.inputs)) {
+      check_output(options_.output, options_.overwrite, input.path);
+    }
   }
 
   void make_plan() {
@@ -94,7 +101,11 @@ class Run {
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
                        is_integer(info.type.dtype) && size_of(info.type) == 8, info.name(), report_.chosen_columns,
-                       info.format == "netcdf" ? "NaN or a fill value" : "NaN"});
+                       info.format.find("netcdf") != std::string::npos ? "NaN or a fill value" : "NaN",
+                       traits_of(options_.job).missing == Missing::skip
+                           ? "leave out --missing, and " + options_.job + " skips it"
+                           : "use --missing propagate, or `stats`, which skips it",
+                       [this](std::int64_t row) { return place_of_row(source_->info(), row); }});
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
     // while nothing is summed yet: kernels that are loaded later may wait for a collective that waits for them
@@ -107,7 +118,11 @@ class Run {
     const int ranks_here = world_.local_size(), processors = processors_of_rank(ranks_here);
     const RowRange rows = contiguous_rows(grid_, ranks_.rank(), ranks_.size());
     // half of the memory stays for blocks and sums
-    source_->prepare({grid_, rows, memory_of_rank(options_.memory, ranks_here) / 2, 2 * processors, options_.scratch});
+    source_->prepare({.grid = grid_,
+                      .rows = rows,
+                      .memory_bytes = memory_of_rank(options_.memory, ranks_here) / 2,
+                      .readers = 2 * processors,
+                      .scratch = options_.scratch});
   }
 
   void take_device() {
@@ -255,12 +270,14 @@ class Run {
     with_heartbeats(ranks_, {Stage::writing}, [&] {
       write_result(options_.output, report_.result, report_.source.column_names, options_.overwrite);
     });
+    report_.peak_memory = std::max(report_.peak_memory, peak_resident_memory());
+    if (const std::string warning = output_warning(options_.output); !warning.empty()) warn(warning);
   }
 
   void warn(const std::string& text) {
     if (std::find(report_.warnings.begin(), report_.warnings.end(), text) != report_.warnings.end()) return;
     report_.warnings.push_back(text);
-    if (!options_.quiet) spdlog::warn(text);
+    if (!options_.quiet) spdlog::warn(printable(text));
   }
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -26,9 +26,9 @@ struct ColumnRange {
 
 /// The options of a job's run as the user gave them; the same on every rank.
 struct RunOptions {
-  std::string job;     ///< "stats", "gram", "cov"
-  std::string input;   ///< "FILE" or "FILE:/DATASET"
-  std::string output;  ///< empty: no result file
+  std::string job;                  ///< "stats", "gram", "cov"
+  std::vector<std::string> inputs;  ///< "FILE" or "FILE:/DATASET"; several are joined along rows
+  std::string output;               ///< empty: no result file
   bool overwrite = false;
 
   std::string format = "auto";
@@ -67,10 +67,11 @@ struct RunReport {
   std::string started;  ///< UTC, ISO 8601
   double seconds = 0;
   MemoryPlan memory;
-  std::string backend, comm;     ///< where it was computed; "self", "mpi" or "nccl"
-  std::int64_t peak_memory = 0;  ///< the greatest of any rank, as the next two
-  MemoryUse staging, device;     ///< at the end and at most
-  PipelineStats pipeline;        ///< of rank 0
+  std::string backend, comm;       ///< where it was computed; "self", "mpi" or "nccl"
+  std::int64_t peak_memory = 0;    ///< the greatest of any rank, as the next three
+  std::int64_t helper_memory = 0;  ///< of one process that reads by HDF5; 0: there is none, or it is not known
+  MemoryUse staging, device;       ///< at the end and at most
+  PipelineStats pipeline;          ///< of rank 0
 };
 
 /// Collective. An error on any rank ends all with that error: all return its exit code, one

@@ -101,10 +101,21 @@ class CovJob final : public Job {
   State state_;
 };
 
+std::unique_ptr<Job> make(const JobInput& input, const JobOptions& options) {
+  return std::make_unique<CovJob>(input, options);
+}
+
 }  // namespace
 
-std::unique_ptr<Job> make_cov_job(const JobInput& input, const JobOptions& options) {
-  return std::make_unique<CovJob>(input, options);
+JobTraits cov_job() {
+  return {.name = "cov",
+          .gives = "the covariance matrix, with means and standard deviations",
+          .blocks = {8 << 20, 2048},
+          .has_ddof = true,
+          .has_precision = true,
+          .shifts = true,
+          .shown = {{"mean"}, {"std"}, {"covariance"}},
+          .make = make};
 }
 
 }  // namespace rowmill

@@ -51,10 +51,14 @@ class GramJob final : public Job {
   JobOptions options_;
 };
 
+std::unique_ptr<Job> make(const JobInput& input, const JobOptions& options) {
+  return std::make_unique<GramJob>(input, options);
+}
+
 }  // namespace
 
-std::unique_ptr<Job> make_gram_job(const JobInput& input, const JobOptions& options) {
-  return std::make_unique<GramJob>(input, options);
+JobTraits gram_job() {
+  return {.name = "gram", .gives = "the products XᵀX", .blocks = {8 << 20, 2048}, .has_precision = true, .make = make};
 }
 
 }  // namespace rowmill

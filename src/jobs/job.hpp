@@ -87,7 +87,29 @@ struct BlockPreference {
   std::int64_t bytes = 1 << 20, rows = 256;
 };
 
-/// Throws Error(usage) for a name that is not in the registry, as make_job.
+/// A data set of the result in the table on the screen.
+struct Shown {
+  std::string name;
+  bool whole = false;  ///< whole numbers, with all their digits however large
+};
+
+/// All that the rest of the program knows of a job: each job's file fills in its own.
+struct JobTraits {
+  std::string name;
+  std::string gives;  ///< for the list of commands in --help
+  BlockPreference blocks = {};
+  bool has_ddof = false;             ///< takes --ddof
+  bool has_precision = false;        ///< takes --precision and --rtol; others work in fp64
+  bool shifts = false;               ///< its products are of shifted values
+  Missing missing = Missing::error;  ///< where --missing is not given
+  std::vector<Shown> shown = {};     ///< in this order; empty: every data set of the result
+  std::unique_ptr<Job> (*make)(const JobInput& input, const JobOptions& options) = nullptr;
+};
+
+/// The one list (registry.cpp), in the order of --help.
+const std::vector<JobTraits>& all_jobs();
+/// Throws Error(usage) for a name that is not in the list, as the two below.
+const JobTraits& traits_of(const std::string& name);
 BlockPreference block_preference(const std::string& name);
 std::unique_ptr<Job> make_job(const std::string& name, const JobInput& input, const JobOptions& options);
 std::vector<std::string> job_names();

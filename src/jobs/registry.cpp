@@ -4,44 +4,37 @@
 
 namespace rowmill {
 
-std::unique_ptr<Job> make_stats_job(const JobInput&, const JobOptions&);
-std::unique_ptr<Job> make_gram_job(const JobInput&, const JobOptions&);
-std::unique_ptr<Job> make_cov_job(const JobInput&, const JobOptions&);
+JobTraits stats_job();
+JobTraits gram_job();
+JobTraits cov_job();
 
-namespace {
+const std::vector<JobTraits>& all_jobs() {
+  static const std::vector<JobTraits> jobs = {
+      stats_job(),
+      gram_job(),
+      cov_job(),
+  };
+  return jobs;
+}
 
-struct Entry {
-  const char* name;
-  std::unique_ptr<Job> (*make)(const JobInput&, const JobOptions&);
-  BlockPreference blocks;
-};
-
-constexpr Entry jobs[] = {
-    {"stats", make_stats_job, {1 << 20, 256}},
-    {"gram", make_gram_job, {8 << 20, 2048}},
-    {"cov", make_cov_job, {8 << 20, 2048}},
-};
-
-const Entry& entry_of(const std::string& name) {
-  for (const Entry& entry : jobs) {
-    if (name == entry.name) return entry;
+const JobTraits& traits_of(const std::string& name) {
+  for (const JobTraits& job : all_jobs()) {
+    if (name == job.name) return job;
   }
   throw Error(ExitCode::usage, "there is no job '" + name + "'");
 }
 
-}  // namespace
-
 std::unique_ptr<Job> make_job(const std::string& name, const JobInput& input, const JobOptions& options) {
-  return entry_of(name).make(input, options);
+  return traits_of(name).make(input, options);
 }
 
 BlockPreference block_preference(const std::string& name) {
-  return entry_of(name).blocks;
+  return traits_of(name).blocks;
 }
 
 std::vector<std::string> job_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : jobs) names.emplace_back(entry.name);
+  for (const JobTraits& job : all_jobs()) names.push_back(job.name);
   return names;
 }
 

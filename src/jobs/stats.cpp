@@ -67,10 +67,21 @@ class StatsJob final : public Job {
   State state_;
 };
 
+std::unique_ptr<Job> make(const JobInput& input, const JobOptions& options) {
+  return std::make_unique<StatsJob>(input, options);
+}
+
 }  // namespace
 
-std::unique_ptr<Job> make_stats_job(const JobInput& input, const JobOptions& options) {
-  return std::make_unique<StatsJob>(input, options);
+JobTraits stats_job() {
+  return {.name = "stats",
+          .gives = "count, missing, sum, mean, variance, std, min, max of each column",
+          .blocks = {1 << 20, 256},
+          .has_ddof = true,
+          .shifts = true,
+          .missing = Missing::skip,
+          .shown = {{"count", true}, {"missing", true}, {"mean"}, {"std"}, {"min"}, {"max"}},
+          .make = make};
 }
 
 }  // namespace rowmill

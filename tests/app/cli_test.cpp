@@ -420,6 +420,91 @@ TEST(Program, Info_OfIntegersBeyondFloat64_WarnsNowhereButInItsAnswer) {
   EXPECT_EQ(stats.error_lines().size(), 1U) << stats.err;
 }
 
+TEST(Program, Info_OfNamesThatSteerTerminals_ShowsThemAsEscapesAndCutsThem) {
+  Folder folder;
+  const hid_t file = H5Fcreate((folder / "x.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t size[2] = {4, 2};
+  const hid_t space = H5Screate_simple(2, size, nullptr);
+  const std::string bad = "a\x1b[2J\nwould mill fake";
+  std::vector<std::string> names = {bad, std::string(60000, 'n')};
+  for (int i = 0; i < 300; ++i) names.push_back("d" + std::to_string(i));
+  for (const std::string& name : names) {
+    H5Dclose(H5Dcreate2(file, name.c_str(), H5T_NATIVE_FLOAT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  }
+  H5Sclose(space);
+  H5Fclose(file);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"info", folder / "x.h5"},
+                                                {"info", folder / "x.h5:/" + bad},
+                                                {"stats", folder / "x.h5:/" + bad}}) {
+    const Outcome outcome = rowmill(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("\nwould mill fake"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\\x1b[2J\\nwould mill fake"), std::string::npos) << outcome.out;
+    EXPECT_LT(outcome.out.size(), 60000U) << "300 lines as long as the longest name would be 18 MB";
+  }
+  const Outcome listed = rowmill({"info", folder / "x.h5"});
+  EXPECT_NE(listed.out.find("… and 102 more data sets"), std::string::npos) << listed.out;
+  EXPECT_EQ(rowmill({"info", folder / "x.h5", "--json"}).out.find('\x1b'), std::string::npos);
+}
+
+TEST(Program, Info_SaysInPlainWordsHowItReads) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(5000, 4));
+  const Outcome outcome = rowmill({"info", folder / "x.h5"});
+  EXPECT_NE(outcome.out.find("5,000 rows × 4 columns, float32, contiguous, read directly\n"), std::string::npos)
+      << outcome.out;
+}
+
+TEST(Program, Info_OfAFileOfLinksOnly_NamesTheReasonAndTheCure) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 1));
+  const hid_t file = H5Fcreate((folder / "links.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("x.h5", "/X", file, "/link", H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(file);
+  const std::string cure = "1 external link is not followed unless named, as FILE:/link";
+  const Outcome outcome = rowmill({"info", folder / "links.h5"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(cure), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("none is milled unless it is named"), std::string::npos) << outcome.out;
+  expect_one_line(rowmill({"stats", folder / "links.h5"}), 3, cure);
+  const Outcome named = rowmill({"stats", folder / "links.h5:/link"});
+  EXPECT_EQ(named.exit_code, 0) << named.err;
+  EXPECT_NE(named.out.find("10 rows × 1 column,"), std::string::npos) << named.out;
+}
+
+TEST(Program, AResultWhoseNamePromisesAnotherFormat_IsWrittenWithAWarning) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  const Outcome outcome = rowmill({"stats", folder / "x.h5", "-o", folder / "res.csv"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(outcome.error_lines().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.err.find("res.csv is an HDF5 file"), std::string::npos) << outcome.err;
+  EXPECT_EQ(test::read_result(folder / "res.csv", "max").size(), 2U);
+  EXPECT_TRUE(rowmill({"stats", folder / "x.h5", "-o", folder / "res.h5"}).err.empty());
+}
+
+TEST(Program, AMissingValue_IsToldWithWhatThatCommandCanDo) {
+  Folder folder;
+  Matrix<float> x = counting(10, 2);
+  x.at(3, 1) = NAN;
+  test::write_h5(folder / "x.h5", x);
+  expect_one_line(rowmill({"stats", folder / "x.h5", "--missing", "error"}), 3,
+                  "leave out --missing, and stats skips it");
+  expect_one_line(rowmill({"gram", folder / "x.h5"}), 3, "use --missing propagate, or `stats`");
+}
+
+TEST(Program, UnderAShortLimitOfOpenFiles_NamesTheLimit) {
+  Folder folder;
+  test::write_h5(folder / "x.h5", counting(10, 2));
+  test::Command command;
+  command.words = {"sh", "-c", "ulimit -n 16; exec \"$0\" stats \"$1\"", test::program(), folder / "x.h5"};
+  const Outcome outcome = test::run_program(command);
+  if (outcome.err.find("HDF5 helper") == std::string::npos)
+    GTEST_SKIP() << "MPI itself does not start with 16 open files here: " << outcome.err;
+  expect_one_line(outcome, 1, "too few files may be open at once: raise the limit");
+}
+
 TEST(Program, GenerateWithJson_PrintsAnObject) {
   Folder folder;
   const Outcome outcome = rowmill({"generate", folder / "g.h5", "--shape", "10x2", "--json"});
@@ -602,6 +687,10 @@ TEST(Program, OutputThatCannotBePrinted_IsAnError) {
   test::Command command;
   command.words = {"sh", "-c", "exec \"$0\" stats \"$1\" --json >/dev/full", test::program(), folder / "x.h5"};
   expect_one_line(test::run_program(command), 1, "standard output");
+  command.words = {
+      "sh", "-c", "exec \"$0\" stats \"$1\" -o \"$2\" >/dev/full", test::program(), folder / "x.h5", folder / "out.h5"};
+  expect_one_line(test::run_program(command), 1, "out.h5 was written and is whole");
+  EXPECT_EQ(test::read_result(folder / "out.h5", "max").size(), 2U);
 }
 
 }  // namespace

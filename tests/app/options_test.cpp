@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "jobs/job.hpp"
 #include "tests/support/files.hpp"
 
 namespace rowmill {
@@ -63,7 +64,7 @@ TEST(Options, OfAJob_AreUnderstood) {
   ASSERT_TRUE(parsed.line) << parsed.text;
   const RunOptions& run = parsed.line->run;
   EXPECT_EQ(run.job, "cov");
-  EXPECT_EQ(run.input, "f.h5:/X");
+  EXPECT_EQ(run.inputs, std::vector<std::string>{"f.h5:/X"});
   EXPECT_EQ(run.output, "out.h5");
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(run.first_row, 10);
@@ -115,6 +116,15 @@ TEST(Options, FromTheEnvironmentAndAFile_GiveWayToTheCommandLine) {
   EXPECT_EQ(parsed.line->run.block_rows, 123);
 }
 
+TEST(Options, SeveralInputs_AreTakenInTheirOrder) {
+  const Parsed parsed = parse({"stats", "b.h5", "--ddof", "0", "a*.h5:/X", "-o", "out.h5", "c.npy"});
+  ASSERT_TRUE(parsed.line) << parsed.text;
+  const std::vector<std::string> inputs = {"b.h5", "a*.h5:/X", "c.npy"};
+  EXPECT_EQ(parsed.line->run.inputs, inputs);
+  EXPECT_EQ(parsed.line->run.output, "out.h5");
+  EXPECT_EQ(nlohmann::json::parse(parsed.line->run.command_json).at("input"), inputs);
+}
+
 TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
   const std::vector<std::vector<const char*>> wrong = {{"cow", "f.h5"},
                                                        {"cov"},
@@ -130,7 +140,6 @@ TEST(Options, ThatAreWrong_ExitWithTwoAndOneLine) {
                                                        {"cov", "f.h5", "--precision", "fp8"},
                                                        {"cov", "f.h5", "--columns", "1:1"},
                                                        {"cov", "f.h5", "--format", "parquet"},
-                                                       {"stats", "a.h5", "b.h5"},
                                                        {"gram", "f.h5", "--ddof", "1"},
                                                        {"generate", "x.h5"},
                                                        {"cov", "f.h5", "--timeout", "5 parsecs"}};
@@ -178,6 +187,7 @@ TEST(Options, RangesWithOpenEnds_ReachToTheFirstAndTheLast) {
   EXPECT_EQ(columns_of("3:"), (std::vector<ColumnRange>{{3, std::nullopt}}));
   EXPECT_EQ(columns_of(":3"), (std::vector<ColumnRange>{{0, 2}}));
   EXPECT_EQ(columns_of("7,2:,:1"), (std::vector<ColumnRange>{{7, 7}, {2, std::nullopt}, {0, 0}}));
+  EXPECT_EQ(columns_of("0, 1 , 2 : 4"), (std::vector<ColumnRange>{{0, 0}, {1, 1}, {2, 3}}));
   EXPECT_TRUE(columns_of(":").empty()) << "all, without picking them one by one";
   using Rows = std::pair<std::int64_t, std::optional<std::int64_t>>;
   const std::vector<std::pair<const char*, Rows>> rows = {
@@ -191,7 +201,7 @@ TEST(Options, RangesWithOpenEnds_ReachToTheFirstAndTheLast) {
 
 TEST(Options, ListsOfColumnsWithGaps_AreRefused) {
   for (const char* text : {"--columns=0,", "--columns=,0", "--columns=0,,1", "--columns=,", "--columns=3:3",
-                           "--columns=:0", "--columns=-1", "--columns=-2:4", "--columns=1:2:3", "--columns=0, 1"}) {
+                           "--columns=:0", "--columns=-1", "--columns=-2:4", "--columns=1:2:3", "--columns=0 1"}) {
     const Parsed parsed = parse({"cov", "f.h5", text});
     EXPECT_FALSE(parsed.line) << text;
     EXPECT_EQ(parsed.exit_code, 2) << text;
@@ -293,6 +303,123 @@ TEST(Options, OfGenerate_ThatNameADataSetOfAnNpyFile_AreRefused) {
   EXPECT_EQ(parsed.exit_code, 2);
   EXPECT_NE(parsed.text.find("leave out :/Y"), std::string::npos) << parsed.text;
   EXPECT_TRUE(parse({"generate", "x.npy", "--shape", "9x9"}).line);
+}
+
+/// One line that begins as all errors do, and holds each of the words.
+void expect_mistake(const std::vector<const char*>& words, const std::vector<std::string>& mentions) {
+  const Parsed parsed = parse(words);
+  EXPECT_FALSE(parsed.line) << parsed.text;
+  EXPECT_EQ(parsed.exit_code, 2) << parsed.text;
+  EXPECT_EQ(std::count(parsed.text.begin(), parsed.text.end(), '\n'), 1) << parsed.text;
+  EXPECT_EQ(parsed.text.find("rowmill: error: "), 0U) << parsed.text;
+  EXPECT_EQ(parsed.text.find("generate: generate"), std::string::npos) << parsed.text;
+  for (const std::string& mention : mentions) {
+    EXPECT_NE(parsed.text.find(mention), std::string::npos) << "'" << mention << "' is not in: " << parsed.text;
+  }
+}
+
+TEST(Options, ThatAreMisspelt_AreNamedWithTheNearest) {
+  expect_mistake({"cov", "f.h5", "--memmory", "2GB"}, {"no option --memmory;", "did you mean --memory?", "cov --help"});
+  expect_mistake({"cov", "--memmory=2GB", "f.h5"}, {"no option --memmory;", "did you mean --memory?"});
+  expect_mistake({"cov", "--memmory", "2GB"}, {"did you mean --memory?"});
+  expect_mistake({"cov", "f.h5", "--out", "o.h5"}, {"did you mean --output?"});
+  expect_mistake({"cov", "f.h5", "-threads", "2"}, {"no option -threads;", "did you mean --threads?"});
+  expect_mistake({"gram", "f.h5", "--ddof", "1"}, {"gram has no option --ddof", "one of cov"});
+  expect_mistake({"stats", "f.h5", "--shape", "1x1"}, {"stats has no option --shape", "one of generate"});
+  expect_mistake({"stat", "f.h5"}, {"no command 'stat'", "did you mean stats?"});
+  EXPECT_EQ(parse({"cov", "f.h5", "--qqqqqqqq"}).text.find("did you mean"), std::string::npos);
+}
+
+TEST(Options, WithoutTheirValue_AreNamedWithWhatTheyTake) {
+  expect_mistake({"cov", "f.h5", "-o"}, {"--output needs a value: the HDF5 file to write"});
+  expect_mistake({"cov", "f.h5", "-o", "--overwrite"}, {"--output: '--overwrite' is no name of a file", "-o out.h5"});
+  expect_mistake({"cov", "f.h5", "--format"}, {"--format needs a value: auto, hdf5"});
+  expect_mistake({"cov"}, {"INPUT is missing: FILE or FILE:/DATASET"});
+  expect_mistake({"generate", "x.h5"}, {"--shape is missing: ROWSxCOLUMNS"});
+}
+
+TEST(Options, OfWrongSizesAndDurations_AreNamedWithWhereTheyCameFrom) {
+  test::Folder folder;
+  const std::string config = folder / "c.toml";
+  const std::string file = "(in " + config + ")";
+  expect_mistake({"cov", "f.h5", "--memory", "2XB"}, {"--memory: '2XB' is not a size"});
+  expect_mistake({"cov", "f.h5", "--timeout", "soon"}, {"--timeout: 'soon' is not a duration"});
+  setenv("ROWMILL_MEMORY", "2XB", 1);
+  expect_mistake({"cov", "f.h5"}, {"--memory: '2XB' is not a size", "(from ROWMILL_MEMORY)"});
+  EXPECT_EQ(parse({"cov", "f.h5", "--memory", "3XB"}).text.find("ROWMILL_MEMORY"), std::string::npos);
+  unsetenv("ROWMILL_MEMORY");
+  for (const char* text : {"memory = 2XB\n", "threads = \"two\"\n", "rows = \"5:5\"\n", "timeout = \"1d\"\n"}) {
+    std::ofstream(config) << text;
+    expect_mistake({"cov", "f.h5", "--config", config.c_str()}, {"--" + std::string(text).substr(0, 4), file});
+  }
+  setenv("ROWMILL_CONFIG", "no such file", 1);
+  expect_mistake({"cov", "f.h5"}, {"no such file: No such file", "(from ROWMILL_CONFIG)"});
+  unsetenv("ROWMILL_CONFIG");
+  const Parsed decimal = parse({"cov", "f.h5", "--memory", "2GB"});
+  ASSERT_TRUE(decimal.line) << decimal.text;
+  EXPECT_EQ(decimal.line->run.memory, 2000000000);
+}
+
+TEST(Options, OfAFile_InSectionsOrMisspelt_AreRefusedWithWhatToDo) {
+  test::Folder folder;
+  const std::string config = folder / "c.toml";
+  const auto expect_config = [&](const char* text, const std::vector<std::string>& mentions) {
+    std::ofstream(config) << text;
+    expect_mistake({"cov", "f.h5", "--config", config.c_str()}, mentions);
+  };
+  expect_config("[stats]\nddof = 0\n", {config, "sections such as [stats] are not used"});
+  expect_config("treads = 3\n", {config, "'treads'", "did you mean threads?"});
+}
+
+TEST(Options, RangesThatAreNone_SayWhatToWrite) {
+  const auto rows = [](const char* text, const std::string& cure) {
+    expect_mistake({"cov", "f.h5", "--rows", text}, {"--rows: '", text, cure});
+  };
+  rows("10:5", "ends before it begins");
+  rows("5:5", "is empty: the end of a range is not in it");
+  rows("-10:", "is below 0: rows count from 0");
+  rows("a:b", "write A:B in whole numbers");
+  rows("7", "write 7:8 for row 7 alone");
+  rows("1-3", "write 1:4 for 1 to 3");
+  const auto columns = [](const char* text, const std::string& cure) {
+    expect_mistake({"cov", "f.h5", "--columns", text}, {"--columns: ", cure});
+  };
+  columns("0,1-3", "'1-3' is not a range: write 1:4 for 1 to 3");
+  columns("-1", "columns count from 0");
+  columns("age", "is not a column");
+  columns("3:2", "ends before it begins");
+  for (const char* command : {"stats", "gram", "cov"}) {
+    EXPECT_NE(parse({command, "--help"}).text.find("counted from 0"), std::string::npos) << command;
+  }
+}
+
+TEST(Options, SeveralOutputsOfGenerate_AreRefused) {
+  expect_mistake({"generate", "a.h5", "b.h5", "c.h5", "d.h5", "e.h5", "--shape", "1x1"},
+                 {"several outputs are given (a.h5, b.h5, c.h5, d.h5 and 1 more)", "writes one"});
+}
+
+TEST(Options, OfGenerate_ThatMakeNoSense_AreNamedOnce) {
+  expect_mistake({"generate", "x.h5", "--shape", "3"}, {"--shape: '3' is not ROWSxCOLUMNS"});
+  expect_mistake({"generate", "x.h5", "--shape", "3x3", "--type", "foo"}, {"no type 'foo'"});
+}
+
+TEST(Options, HelpOfAJob_TellsWhatItsRegistryEntrySays) {
+  EXPECT_EQ(parse({"help", "cov"}).text, parse({"cov", "--help"}).text);
+  EXPECT_EQ(parse({"help", "cov"}).exit_code, 0);
+  expect_mistake({"help", "cow"}, {"no command 'cow'", "did you mean cov?"});
+  const std::string overview = parse({"help"}).text;
+  for (const JobTraits& job : all_jobs()) {
+    EXPECT_NE(overview.find("  " + job.name + " "), std::string::npos) << overview;
+    EXPECT_NE(overview.find(job.gives), std::string::npos) << overview;
+    const std::string help = parse({job.name.c_str(), "--help"}).text;
+    EXPECT_EQ(help.find("--ddof") != std::string::npos, job.has_ddof) << job.name;
+    EXPECT_EQ(help.find("--rtol") != std::string::npos, job.has_precision) << job.name;
+    EXPECT_EQ(help.find("10 times at most") != std::string::npos, job.has_precision && job.shifts) << job.name;
+  }
+  const std::string generate = parse({"generate", "--help"}).text;
+  for (const char* option : {"default 1, of integers 4", "default 0, of unsigned", "default 1, of integers 10"}) {
+    EXPECT_NE(generate.find(option), std::string::npos) << option;
+  }
 }
 
 TEST(Options, HelpAndVersion_ArePrintedWithExitZero) {

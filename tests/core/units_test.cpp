@@ -37,6 +37,14 @@ TEST(Units, ParseSize_TakesBytesAndBinaryUnits) {
   EXPECT_EQ(parse_size(" 8gib "), 8589934592);
 }
 
+TEST(Units, ParseSize_TakesDecimalUnitsAsTheyAre) {
+  EXPECT_EQ(parse_size("1kB"), 1000);
+  EXPECT_EQ(parse_size("2MB"), 2000000);
+  EXPECT_EQ(parse_size("2GB"), 2000000000);
+  EXPECT_EQ(parse_size("1.5 gb"), 1500000000);
+  EXPECT_EQ(parse_size("3TB"), 3000000000000);
+}
+
 TEST(Units, ParseSize_IsExactUpToTheLargestNumber) {
   EXPECT_EQ(parse_size("9007199254740993"), 9007199254740993);
   EXPECT_EQ(parse_size("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
@@ -44,16 +52,9 @@ TEST(Units, ParseSize_IsExactUpToTheLargestNumber) {
 }
 
 TEST(Units, ParseSize_RefusesEverythingElse) {
-  for (const std::string text : {"",           " ",
-                                 "GiB",        "-1",
-                                 "+1",         "1e3",
-                                 "0x10",       "nan",
-                                 "inf",        ".5GiB",
-                                 "1.GiB",      "1..5GiB",
-                                 "8GB",        "8G",
-                                 "8GiBs",      "8 GiB x",
-                                 "1,5GiB",     "9223372036854775808",
-                                 "8388608TiB", "99999999999999999999GiB"}) {
+  for (const std::string text :
+       {"", " ", "GiB", "-1", "+1", "1e3", "0x10", "nan", "inf", ".5GiB", "1.GiB", "1..5GiB", "8G", "8GiBs", "8 GiB x",
+        "1,5GiB", "9223372036854775808", "8388608TiB", "99999999999999999999GiB"}) {
     expect_usage_error(parse_size, text);
   }
 }
@@ -98,6 +99,16 @@ TEST(Units, FormatSize_HasThreeDigitsAndNeverAThousandTwentyFour) {
 
 TEST(Units, FormatSize_OfRoundSizesParsesBack) {
   for (int shift = 0; shift < 43; ++shift) EXPECT_EQ(parse_size(format_size(1LL << shift)), 1LL << shift);
+}
+
+TEST(Units, Counted_HasASingularAndGroupsOfThree) {
+  EXPECT_EQ(counted(0, "row"), "0 rows");
+  EXPECT_EQ(counted(1, "row"), "1 row");
+  EXPECT_EQ(counted(2, "external link"), "2 external links");
+  EXPECT_EQ(counted(1234567, "row"), "1,234,567 rows");
+  EXPECT_EQ(grouped(-1234), "-1,234");
+  EXPECT_EQ(grouped(-123), "-123");
+  EXPECT_EQ(grouped(999), "999");
 }
 
 TEST(Units, FormatDuration_NeverSaysSixty) {

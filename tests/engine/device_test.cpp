@@ -174,7 +174,7 @@ TEST_F(ChooseDevice, ThenMilled_GivesTheHostsBits) {
 
   RunOptions options;
   options.job = "cov";
-  options.input.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  options.inputs = {std::string(reinterpret_cast<const char*>(name.data()), name.size())};
   options.progress = "none";
   options.block_rows = 400;
   options.threads = 2;

@@ -78,7 +78,7 @@ int run_all(World& world, const std::string& file, bool stuck, std::chrono::mill
   }
   RunOptions options;
   options.job = "stats";
-  options.input = file;
+  options.inputs = {file};
   options.backend = "cuda";
   options.comm = "mpi";
   options.block_rows = 100;

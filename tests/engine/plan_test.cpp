@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "core/units.hpp"
 #include "engine/machine.hpp"
 #include "tests/support/forwarding_ops.hpp"
 
@@ -140,6 +141,39 @@ TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
   const std::int64_t tight = resident_memory() + 196'000'000;
   EXPECT_EQ(plan_memory({tight, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 3);
   EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 8);
+}
+
+std::string refusal_of(const MemoryWish& wish, std::int64_t sums, std::int64_t slot_bytes) {
+  try {
+    plan_memory(wish, layout_of(sums), slot_bytes, 1000);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "was planned";
+}
+
+TEST(MemoryPlan, ThatDoesNotFit_NamesOnlyWhatWouldHelp) {
+  const auto says = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
+  const std::int64_t room = resident_memory() + (16 << 20);
+  const std::string wide = refusal_of({room, 1, 1, 4, 0, 0}, 10'000'000, 1 << 20);
+  EXPECT_TRUE(says(wide, "--columns") && !says(wide, "--block-rows") && !says(wide, "on a node")) << wide;
+  const std::string tall = refusal_of({room, 1, 1, 4, 0, 0}, 10, 64 << 20);
+  EXPECT_TRUE(says(tall, "lower --block-rows") && !says(tall, "--columns")) << tall;
+  const std::string many = refusal_of({2 * room, 4, 1, 4, 0, 0}, 10, 1 << 10);
+  EXPECT_TRUE(says(many, "start at most") || says(many, "start one rank")) << many;
+  EXPECT_TRUE(says(many, "raise --memory to ")) << many;
+  const std::string endless = refusal_of({room, 1, 1, 4, 0, 0}, std::int64_t{1} << 40, 1 << 20);
+  EXPECT_TRUE(says(endless, "a node with more memory") && !says(endless, "raise --memory")) << endless;
+}
+
+TEST(MemoryPlan, ThatDoesNotFit_FitsWithTheMemoryThatItAsksFor) {
+  const std::string refused = refusal_of({1 << 20, 2, 1, 4, 0, 0}, 100'000, 1 << 20);
+  const std::string mark = "raise --memory to ";
+  const std::size_t at = refused.find(mark);
+  ASSERT_NE(at, std::string::npos) << refused;
+  const std::string rest = refused.substr(at + mark.size());
+  const std::int64_t asked = parse_size(rest.substr(0, rest.find(' ')));
+  EXPECT_EQ(refusal_of({asked + (4 << 20), 2, 1, 4, 0, 0}, 100'000, 1 << 20), "was planned");  // memory grows meanwhile
 }
 
 /// A small file may claim a billion rows.

@@ -23,7 +23,7 @@ class EngineRun : public testing::TestWithParam<const char*> {
   RunOptions options(const std::string& job, const std::string& input) {
     RunOptions options;
     options.job = job;
-    options.input = input;
+    options.inputs = {input};
     options.backend = GetParam();
     options.progress = "none";
     options.threads = 2;

@@ -144,7 +144,7 @@ TEST_F(DeviceEngine, AWholeRun_NamesItsBackend_AndGivesTheSameBitsWithAnyNumberO
     for (const int threads : {1, 2, 3}) {
       RunOptions chosen;
       chosen.job = name;
-      chosen.input = path;
+      chosen.inputs = {path};
       chosen.backend = device_->backend_name;
       chosen.progress = "none";
       chosen.threads = threads;

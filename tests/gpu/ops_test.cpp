@@ -210,7 +210,7 @@ TEST_F(DeviceOps, Inspect_FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLa
     ASSERT_EQ(inexact.fetch()[0], expected_inexact) << test::describe(shape) << " seed " << seed;
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, test::rounds(50) / 2) << "the data did not test much";
+  EXPECT_GT(found, test::sanitized ? 0 : 50) << "the data did not test much";
 }
 
 TEST_F(DeviceOps, Inspect_TellsIntegersWithoutAnExactDouble) {

@@ -7,7 +7,6 @@
 #include "tests/gpu/test_device.hpp"
 #include "tests/kernels/host_walk.hpp"
 #include "tests/kernels/random_block.hpp"
-#include "tests/support/sanitized.hpp"
 
 namespace rowmill {
 namespace {
@@ -158,7 +157,7 @@ TEST_F(DeviceProduct, ThenInspectProduct_FindsWhatInspectFinds) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   int found = 0;
-  for (int round = 0; round < test::rounds(60); ++round) {
+  for (int round = 0; round < 60; ++round) {
     test::BlockShape shape = test::random_shape(random);
     shape.nan_share = random() % 2 == 0 ? 0.001 : 0;
     const RandomBlock data(shape, random);
@@ -175,7 +174,7 @@ TEST_F(DeviceProduct, ThenInspectProduct_FindsWhatInspectFinds) {
     ASSERT_EQ(first.fetch()[0], expected) << test::describe(shape) << " seed " << seed;
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, 0) << "the data did not test much";
+  EXPECT_GT(found, 5) << "the data did not test much";
 }
 
 }  // namespace

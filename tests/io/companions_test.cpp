@@ -1,4 +1,8 @@
 // Virtual data sets, external links and external raw storage: read where everything lies in the file's own folder.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -83,6 +87,37 @@ TEST_F(Companions, VirtualDataSet_OfSourcesBesideAndBelow_IsRead) {
   EXPECT_EQ(source->info().storage, "virtual");
   EXPECT_TRUE(reads_as(*source, both(), {0, 12}));
   EXPECT_TRUE(reads_as(*source, both(), {4, 5}));
+}
+
+TEST_F(Companions, VirtualDataSet_OfMoreSourcesThanMayBeOpen_IsReadWhole) {
+  std::vector<std::string> names;
+  Model all = first_;
+  all.bytes.clear();
+  for (int i = 0; i < 400; ++i) {
+    Model part = random_model(random_, {6, 4}, {DType::f32, false});
+    names.push_back("s" + std::to_string(i) + ".h5");
+    write_model(folder_ / ("in/" + names.back()), part, {});
+    all.bytes.insert(all.bytes.end(), part.bytes.begin(), part.bytes.end());
+  }
+  all.shape[0] = 2400;
+  write_virtual(names);
+  // both limits: the helper raises the one that it may raise
+  const rlimit few = {128, 128};
+  const pid_t child = fork();
+  if (child == 0) {
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    bool whole = false;
+    try {
+      const auto source = open_source(request_for(folder_ / "in/v.h5:/X"));
+      whole = reads_as(*source, all, {0, 2400}) && reads_as(*source, all, {701, 900}) && source->bytes_read() > 0;
+    } catch (const std::exception& e) {
+      std::fputs(e.what(), stderr);
+    }
+    _exit(whole ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Companions, VirtualSourceThatIsNotThere_IsAnErrorNotFillValues) {

@@ -85,7 +85,7 @@ TEST_F(Decoded, OfAnyAxisFilterAndGeometry_IsTheModel) {
                  "seed " + std::to_string(seed_));
     write_model(folder_ / "a.h5", model, storage);
     const auto source = open(row_axis);
-    ASSERT_NE(source->info().way, "H5Dread in the helper");
+    ASSERT_NE(source->info().way, "read by HDF5 in a process of its own");
     const std::int64_t rows = source->info().rows;
     EXPECT_TRUE(reads_as(*source, model, {0, rows}));
     for (int i = 0; i < 5; ++i) {

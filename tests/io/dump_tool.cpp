@@ -142,7 +142,7 @@ int dump(const rowmill::InputRequest& request, std::int64_t block_rows, bool inf
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   rowmill::InputRequest request;
-  request.input = argv[1];
+  request.inputs = {argv[1]};
   std::int64_t block_rows = 0;
   bool info_only = false;
   for (int i = 2; i < argc; ++i) {

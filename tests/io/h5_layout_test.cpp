@@ -43,7 +43,7 @@ TEST(H5Layout, Contiguous_OfEveryTypeAndByteOrder_IsReadByPread) {
           random_model(random.engine, {pick(random.engine, 1, 40), pick(random.engine, 1, 20)}, {type, swapped});
       write_model(folder / "a.h5", model, {});
       const auto source = open_source(request_for(folder / "a.h5:/X"));
-      EXPECT_EQ(source->info().way, "pread");
+      EXPECT_EQ(source->info().way, "read directly");
       EXPECT_EQ(source->info().type, model.type);
       expect_random_reads(random.engine, *source, model, 3);
     }
@@ -65,7 +65,7 @@ TEST(H5Layout, Chunked_OfAnyGeometry_IsReadAtItsAddresses) {
                  std::to_string(random.seed));
     write_model(folder / "a.h5", model, storage);
     const auto source = open_source(request_for(folder / "a.h5:/X"));
-    EXPECT_EQ(source->info().way, "storage chunks by pread");
+    EXPECT_EQ(source->info().way, "storage chunks read directly");
     EXPECT_EQ(source->info().storage_chunk_rows, storage.chunk[0]);
     expect_random_reads(random.engine, *source, model);
   }
@@ -78,7 +78,7 @@ TEST(H5Layout, Chunked_WithRowsLongerThanScratch_IsReadPartByPart) {
   Model model = random_model(random.engine, {5, 3, 150000}, {DType::f64, false});
   write_model(folder / "a.h5", model, {.chunk = {2, 2, 140000}});
   const auto source = open_source(request_for(folder / "a.h5:/X"));
-  EXPECT_EQ(source->info().way, "storage chunks by pread");
+  EXPECT_EQ(source->info().way, "storage chunks read directly");
   expect_random_reads(random.engine, *source, model, 2);
 }
 
@@ -131,7 +131,7 @@ TEST(H5Layout, RowAxisOfALargeContiguousDataSet_IsReadInStretches) {
     Model model = random_model(random.engine, shape, {DType::u16, true});
     write_model(folder / "a.h5", model, {});
     const auto source = open_source(request_for(folder / "a.h5:/X", 1));
-    EXPECT_EQ(source->info().way, "pread");
+    EXPECT_EQ(source->info().way, "read directly");
     expect_random_reads(random.engine, *source, model, 2);
   }
 }
@@ -149,12 +149,12 @@ TEST(H5Layout, CompactAndUserBlockAndNeverWritten_AreRead) {
     expect_random_reads(random.engine, *source, model);
   };
   const std::vector<std::byte> fill = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
-  check({.compact = true}, "H5Dread in the helper");
-  check({.user_block = 1024}, "pread");
-  check({.chunk = {4, 3}, .user_block = 512}, "storage chunks by pread");
+  check({.compact = true}, "read by HDF5 in a process of its own");
+  check({.user_block = 1024}, "read directly");
+  check({.chunk = {4, 3}, .user_block = 512}, "storage chunks read directly");
   check({.chunk = {4, 3}, .gzip = 3, .user_block = 2048}, "storage chunks, decoded in parallel");
   const auto n_bit = [](hid_t list) { H5Pset_nbit(list); };
-  check({.chunk = {4, 3}, .more = n_bit}, "H5Dread in the helper");
+  check({.chunk = {4, 3}, .more = n_bit}, "read by HDF5 in a process of its own");
   check({.written_rows = 0, .fill = fill}, "fill value, nothing is stored");
   check({.chunk = {5, 2}, .written_rows = 0, .fill = fill}, "fill value, nothing is stored");
   check({.chunk = {5, 2}, .gzip = 3, .written_rows = 0, .fill = fill}, "fill value, nothing is stored");
@@ -168,7 +168,7 @@ TEST(H5Layout, MoreStorageChunksThanAreListed_AreFetchedByTheHelperAndDecodedHer
       Model model = random_model(random.engine, {70, 70}, {DType::u8, false});
       write_model(folder / "a.h5", model, {.chunk = {1, 1}, .gzip = gzip, .written_rows = 69});
       const auto source = open_source(request_for(folder / "a.h5:/X", row_axis));
-      EXPECT_EQ(source->info().way, "storage chunks through the helper, decoded in parallel");
+      EXPECT_EQ(source->info().way, "storage chunks through a process of HDF5, decoded in parallel");
       expect_random_reads(random.engine, *source, model, 2);
     }
   }

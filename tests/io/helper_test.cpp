@@ -128,7 +128,7 @@ TEST_F(Helper, ThatSendsGarbage_IsAnInputError) {
 }
 
 TEST_F(Helper, WhoseOwnErrorIsAnAnswer_IsToldInOneLine) {
-  EXPECT_INPUT_ERROR(answer_error(R"({"error": "a\nb\u001b[31mc"})"), "a b [31mc");
+  EXPECT_INPUT_ERROR(answer_error(R"({"error": "a\nb\u001b[31mc"})"), "a\\nb\\x1b[31mc");
   EXPECT_INPUT_ERROR(answer_error(R"({"error": 3})"), "HDF5 failed");
 }
 

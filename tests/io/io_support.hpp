@@ -187,7 +187,7 @@ inline ::testing::AssertionResult reads_as(Source& source, const Model& model, R
 
 inline InputRequest request_for(const std::string& input, int row_axis = 0) {
   InputRequest request;
-  request.input = input;
+  request.inputs = {input};
   request.row_axis = row_axis;
   return request;
 }

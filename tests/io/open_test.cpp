@@ -136,8 +136,38 @@ TEST_F(Open, DataSetThatNeedsAnotherFilter_IsNamedWithItAndNotPassedOver) {
 
 TEST_F(Open, DataSetThatIsNotThereOrAGroup_IsAnInputErrorNamingIt) {
   write("a.h5", {"g/x"});
-  expect_error(folder_ / "a.h5:/nothing", ExitCode::input, "a.h5:/nothing");
-  expect_error(folder_ / "a.h5:/g", ExitCode::input, "it is a group");
+  expect_error(folder_ / "a.h5:/nothing", ExitCode::input,
+               "a.h5:/nothing: there is nothing of that name; it holds /g/x");
+  expect_error(folder_ / "a.h5:/g/x/y", ExitCode::input, "there is nothing of that name");
+  expect_error(folder_ / "a.h5:/g", ExitCode::input,
+               "it is a group, not a data set: name a data set in it; it holds /g/x");
+  write("many.h5", {"a", "b", "c", "d", "e", "f", "g/h"});
+  expect_error(folder_ / "many.h5:/nothing", ExitCode::input, "it holds /a, /b, /c, /d, /e and 2 more");
+  expect_error(folder_ / "many.h5:/g", ExitCode::input, "it holds /g/h");
+  const hid_t out = H5Fopen((folder_ / "many.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Gclose(H5Gcreate2(out, "/empty", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Lcreate_soft("/nowhere", out, "/soft", H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(out);
+  expect_error(folder_ / "many.h5:/empty", ExitCode::input, "it holds no data set");
+  expect_error(folder_ / "many.h5:/soft", ExitCode::input, "it cannot be opened");
+}
+
+TEST_F(Open, InputThatIsNearlyTheNameOfADataSet_IsAnsweredWithWhatWasMeant) {
+  write("expr.h5", {"X", "g/x"});
+  const std::string path = folder_ / "expr.h5";
+  expect_error(path + ":X", ExitCode::input, "did you mean " + path + ":/X?");
+  expect_error(path + "/X", ExitCode::input, "did you mean " + path + ":/X?");
+  expect_error(path + "/g/x", ExitCode::input, "did you mean " + path + ":/g/x?");
+  expect_error(path + ":", ExitCode::input, "did you mean " + path + " alone, or " + path + ":/DATASET?");
+  const Error e = error_of([&] { list_input(request_for(path + ":X")); });
+  EXPECT_NE(std::string(e.what()).find("did you mean"), std::string::npos) << e.what();
+}
+
+TEST_F(Open, FileThatWasCutShort_IsToldInBytes) {
+  write("a.h5", {"X"});
+  std::filesystem::resize_file(folder_ / "a.h5", std::filesystem::file_size(folder_ / "a.h5") - 100);
+  const auto left = std::filesystem::file_size(folder_ / "a.h5");
+  expect_error(folder_ / "a.h5", ExitCode::input, "a.h5: is truncated: " + std::to_string(left) + " of ");
 }
 
 TEST_F(Open, Listing_HoldsEachDataSetOnceAndStopsInLoops) {

@@ -151,7 +151,7 @@ TEST(ColumnWalk, MomentsOfWholeNumbers_AreExact_InEveryTypeOrderMaskAndLayout) {
       }
     }
   }
-  EXPECT_GT(in_vectors, test::rounds(60) / 2) << "the data did not test much";
+  EXPECT_GT(in_vectors, test::sanitized ? 0 : 60) << "the data did not test much";
 }
 
 /// The promise that bits depend on rows and columns alone.
@@ -291,7 +291,7 @@ TEST(InspectWalk, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
     found += expected != nothing_missing ? 1 : 0;
     inexact_found += static_cast<int>(expected_inexact);
   }
-  EXPECT_GT(found, test::rounds(80) / 2) << "the data did not test much";
+  EXPECT_GT(found, test::sanitized ? 0 : 80) << "the data did not test much";
   EXPECT_EQ(inexact_found, 0);
 }
 

@@ -34,7 +34,7 @@ TEST(Inspect, FindsTheSmallestMissingPlace_InEveryTypeOrderMaskAndLayout) {
     });
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, test::rounds(100) / 2) << "the data did not test much";
+  EXPECT_GT(found, test::sanitized ? 0 : 100) << "the data did not test much";
 }
 
 TEST(Inspect, KeepsWhatWasThereIfItIsSmaller) {
@@ -74,7 +74,7 @@ TEST(Inspect, AfterTheProduct_FindsTheSameAsInspect) {
     });
     found += expected != nothing_missing ? 1 : 0;
   }
-  EXPECT_GT(found, test::rounds(30) / 2) << "the data did not test much";
+  EXPECT_GT(found, test::sanitized ? 0 : 30) << "the data did not test much";
 }
 
 TEST(Inspect, InfinitiesAreNotMissing) {
