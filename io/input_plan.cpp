@@ -292,7 +292,9 @@ InputPlan plan_of_json(const nlohmann::json& json) {
   plan.fill.resize(fill.size());
   plan.chunk_table.resize(table.size() / sizeof(h5::ChunkEntry));
   if (!fill.empty()) std::memcpy(plan.fill.data(), fill.data(), fill.size());
-  if (!table.empty()) std::memcpy(plan.chunk_table.data(), table.data(), table.size());
+  if (!plan.chunk_table.empty()) {
+    std::memcpy(plan.chunk_table.data(), table.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry));
+  }
   return plan;
 }
 
