@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/json_numbers.hpp"
+
 namespace rowmill {
 
 namespace {
@@ -13,11 +15,11 @@ json plain(const Number& number) {
 }
 
 Number number_from(const json& pair) {
-  const int kind = pair.at(0).get<int>();
+  const int kind = whole_number<int>(pair.at(0));
   return {kind == 0   ? Number::Kind::signed_integer
           : kind == 1 ? Number::Kind::unsigned_integer
                       : Number::Kind::floating,
-          pair.at(1).get<std::uint64_t>()};
+          whole_number<std::uint64_t>(pair.at(1))};
 }
 
 std::optional<Number> optional_number(const json& from, const char* name) {

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "io/column_join_source.hpp"
+#include "io/json_numbers.hpp"
 #include "io/sparse_source.hpp"
 
 namespace rowmill {
@@ -12,11 +13,6 @@ namespace rowmill {
 namespace {
 
 using nlohmann::json;
-
-std::int64_t extent(const json& number) {
-  const auto value = number.get<std::uint64_t>();
-  return value > static_cast<std::uint64_t>(INT64_MAX) ? -1 : static_cast<std::int64_t>(value);
-}
 
 void take_common(const json& answer, InputPlan& plan) {
   plan.format = answer.value("format", "hdf5");
@@ -58,8 +54,9 @@ InputPlan plan_sparse(const json& answer, InputPlan plan, const PlanPart& plan_p
 
 InputPlan plan_columns(const json& answer, InputPlan plan, const PlanPart& plan_part, std::int64_t memory_limit) {
   const auto& parts = answer.at("parts");
+  if (parts.empty()) throw Error(ExitCode::input, plan.name() + ": none of its columns is stored");
   const auto part_of = [&](const json& part) {
-    return plan_part(plan.dataset + "/" + part.at("path").get<std::string>(), part.at("axis").get<int>());
+    return plan_part(plan.dataset + "/" + part.at("path").get<std::string>(), whole_number<int>(part.at("axis")));
   };
   if (parts.size() == 1) {
     // one block is read as any data set
@@ -72,7 +69,7 @@ InputPlan plan_columns(const json& answer, InputPlan plan, const PlanPart& plan_
   plan.type = {DType::f64, false};
   for (const json& part : parts) {
     plan.parts.push_back(part_of(part));
-    plan.parts.back().places = part.at("places").get<std::vector<std::int64_t>>();
+    plan.parts.back().places = whole_numbers<std::int64_t>(part.at("places"));
     plan.stored_type += (plan.stored_type.empty() ? "" : " + ") + plan.parts.back().stored_type;
   }
   plan.storage = std::to_string(parts.size()) + " blocks of columns, " + plan.parts[0].storage;
@@ -85,14 +82,14 @@ InputPlan plan_columns(const json& answer, InputPlan plan, const PlanPart& plan_
 
 void take_format(const json& answer, InputPlan& plan) {
   take_common(answer, plan);
-  plan.row_axis = answer.value("axis", plan.row_axis);
+  plan.row_axis = whole_number(answer, "axis", plan.row_axis);
   if (answer.contains("conventions")) plan.conventions = conventions_from(answer.at("conventions"));
 }
 
 InputPlan plan_of_group(const json& answer, InputPlan plan, const PlanPart& plan_part, std::int64_t memory_limit) {
   take_common(answer, plan);
   plan.row_axis = 0;
-  for (const json& number : answer.at("shape")) plan.shape.push_back(extent(number));
+  plan.shape = whole_numbers<std::int64_t>(answer.at("shape"));
   for (const json& warning : answer.at("warnings")) {
     plan.warnings.push_back(plan.name() + ": " + warning.get<std::string>());
   }

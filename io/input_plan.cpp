@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "io/joined_plan.hpp"
+#include "io/json_numbers.hpp"
 
 namespace rowmill {
 
@@ -244,47 +245,71 @@ std::vector<std::byte> serialise(const InputPlan& plan) {
   return bytes;
 }
 
-InputPlan deserialise_plan(const std::vector<std::byte>& bytes) {
-  const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  const nlohmann::json json = nlohmann::json::from_cbor(first, first + bytes.size());
+namespace {
+
+/// One of an enumeration that begins with 0.
+template <typename Enum>
+Enum one_of(const nlohmann::json& number, Enum last) {
+  const auto value = whole_number<std::uint64_t>(number);
+  if (value > static_cast<std::uint64_t>(last)) throw Error(ExitCode::failed, "a plan of the input is damaged");
+  return static_cast<Enum>(value);
+}
+
+InputPlan plan_of_cbor(const std::uint8_t* first, std::size_t bytes);
+
+InputPlan plan_of_json(const nlohmann::json& json) {
   InputPlan plan;
   plan.path = json.at("path");
   plan.dataset = json.at("dataset");
   plan.format = json.at("format");
-  plan.way = json.at("way");
-  plan.shape = json.at("shape").get<std::vector<std::int64_t>>();
-  plan.row_axis = json.at("axis");
+  plan.way = one_of(json.at("way"), kLastWay);
+  plan.shape = whole_numbers<std::int64_t>(json.at("shape"));
+  plan.row_axis = whole_number<int>(json.at("axis"));
   plan.fortran = json.at("fortran");
-  plan.type = {json.at("dtype").get<DType>(), json.at("swapped").get<bool>()};
+  plan.type = {one_of(json.at("dtype"), DType::u64), json.at("swapped").get<bool>()};
   plan.stored_type = json.at("stored_type");
   plan.storage = json.at("storage");
-  plan.offset = json.at("offset");
-  plan.chunk = json.at("chunk").get<std::vector<std::int64_t>>();
+  plan.offset = whole_number<std::int64_t>(json.at("offset"));
+  plan.chunk = whole_numbers<std::int64_t>(json.at("chunk"));
   plan.edges_unfiltered = json.at("edges_unfiltered");
   for (const auto& step : json.at("filters")) {
-    plan.filters.push_back({step.at(0), step.at(1).get<std::vector<std::uint32_t>>()});
+    plan.filters.push_back({whole_number<std::uint32_t>(step.at(0)), whole_numbers<std::uint32_t>(step.at(1))});
   }
   plan.warnings = json.at("warnings").get<std::vector<std::string>>();
   plan.has_planted = json.at("planted");
   plan.format_reason = json.at("reason");
   plan.conventions = conventions_from(json.at("conventions"));
   plan.column_names = json.at("names").get<std::vector<std::string>>();
-  plan.places = json.at("places").get<std::vector<std::int64_t>>();
+  plan.places = whole_numbers<std::int64_t>(json.at("places"));
   for (const auto& part : json.at("parts")) {
     const auto& inner = part.get_binary();
-    std::vector<std::byte> part_bytes(inner.size());
-    std::memcpy(part_bytes.data(), inner.data(), inner.size());
-    plan.parts.push_back(deserialise_plan(part_bytes));
+    plan.parts.push_back(plan_of_cbor(inner.data(), inner.size()));
   }
-  plan.file_bytes = json.at("file_bytes");
-  plan.modified_ns = json.at("modified_ns");
+  plan.file_bytes = whole_number<std::int64_t>(json.at("file_bytes"));
+  plan.modified_ns = whole_number<std::int64_t>(json.at("modified_ns"));
   const auto& fill = json.at("fill").get_binary();
   const auto& table = json.at("table").get_binary();
   plan.fill.resize(fill.size());
   plan.chunk_table.resize(table.size() / sizeof(h5::ChunkEntry));
   if (!fill.empty()) std::memcpy(plan.fill.data(), fill.data(), fill.size());
-  if (!table.empty()) std::memcpy(plan.chunk_table.data(), table.data(), table.size());
+  if (!plan.chunk_table.empty()) {
+    std::memcpy(plan.chunk_table.data(), table.data(), plan.chunk_table.size() * sizeof(h5::ChunkEntry));
+  }
   return plan;
+}
+
+InputPlan plan_of_cbor(const std::uint8_t* first, std::size_t bytes) {
+  return plan_of_json(nlohmann::json::from_cbor(first, first + bytes));
+}
+
+}  // namespace
+
+InputPlan deserialise_plan(const std::vector<std::byte>& bytes) {
+  try {
+    return plan_of_cbor(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ExitCode::failed, "a plan of the input is damaged");
+  }
 }
 
 }  // namespace rowmill

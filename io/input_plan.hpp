@@ -25,6 +25,7 @@ enum class Way : std::uint8_t {
   columns,     ///< side by side: the columns of part i lie at its `places`
   rows         ///< one below another: the rows of all parts
 };
+inline constexpr Way kLastWay = Way::rows;
 
 struct InputPlan {
   std::string path, dataset, format;
@@ -65,6 +66,7 @@ void check_plan(const InputPlan& plan, std::int64_t row_limit);
 SourceInfo info_of(const InputPlan& plan);
 
 std::vector<std::byte> serialise(const InputPlan& plan);
+/// Throws Error(failed) for what serialise() does not give.
 InputPlan deserialise_plan(const std::vector<std::byte>& bytes);
 
 }  // namespace rowmill

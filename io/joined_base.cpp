@@ -21,7 +21,7 @@ JoinedSource::JoinedSource(InputPlan plan, OpenPart open)
       info_(info_of(plan_)),
       parts_([this, open = std::move(open)](std::size_t i) { return open_part(i, open); },
              [this](std::int64_t bytes) { count_bytes(bytes); }, kIdle),
-      read_from_(0, info_.rows) {}
+      read_from_{0, info_.rows} {}
 
 void JoinedSource::prepare(const ReadingPlan& plan) {
   parts_.close_idle();

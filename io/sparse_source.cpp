@@ -239,7 +239,8 @@ class CscSource : public SparseSource {
     index_.resize(static_cast<std::size_t>(entries));
     value_.resize(static_cast<std::size_t>(entries * width_));
     MemoryPool pool;
-    const Scratch scratch(pool, std::max<std::size_t>(64, place.size() * 8));
+    const RowRange piece{0, static_cast<std::int64_t>(place.size())};
+    const Scratch scratch(pool, std::max<std::size_t>(64, parts.indices->bytes_for(piece)));
     std::int64_t column = 0;
     in_pieces(*parts.values, entries, [&](std::int64_t first, const std::byte* from, std::int64_t n) {
       parts.indices->read({first, n}, {scratch.data(), scratch.size()});
