@@ -162,9 +162,9 @@ std::string result_json(const CommandLine& line, const RunReport& report) {
   if (!report.source.files.empty()) all["input"]["files"] = files_json(report.source);
   if (!report.chosen_columns.empty()) all["chosen_columns"] = report.chosen_columns;
   if (!report.source.column_names.empty()) all["column_names"] = report.source.column_names;
-  for (const auto& [name, value] : report.result.attributes()) {
-    if (!name.starts_with("precision")) continue;
-    std::visit([&](const auto& v) { all[name] = v; }, value);
+  for (const auto& attribute : report.result.attributes()) {
+    if (!attribute.first.starts_with("precision")) continue;
+    std::visit([&](const auto& value) { all[attribute.first] = value; }, attribute.second);
   }
   for (const ResultDataset& dataset : report.result.datasets()) all["result"][dataset.name] = numbers(dataset);
   return json_text(all);
