@@ -107,6 +107,15 @@ class SparseSource : public Source {
   /// A run of entries, at least one, into index and value of the buffer, as they are stored.
   virtual void read_entries(RowRange rows, RowRange entries, const SparseLayout& parts, std::span<std::byte> to) = 0;
 
+  /// To be called when row_start_ is known.
+  void count_entries() {
+    info_.entries = row_start_.back();
+    for (std::size_t row = 0; row + 1 < row_start_.size(); ++row) {
+      const auto n = static_cast<double>(row_start_[row + 1] - row_start_[row]);
+      info_.entry_pairs += n * (n + 1) / 2;
+    }
+  }
+
   SourceInfo info_;
   std::vector<std::int64_t> row_start_;
 
@@ -123,6 +132,7 @@ class CsrSource : public SparseSource {
   CsrSource(const InputPlan& plan, SparseParts parts)
       : SparseSource(plan), indices_(std::move(parts.indices)), values_(std::move(parts.values)) {
     row_start_ = read_pointers(*parts.pointers, indices_->info().rows, info_.name(), "row");
+    count_entries();
     count_memory();
     info_.read_elsewhere = indices_->info().read_elsewhere || values_->info().read_elsewhere;
     if (row_start_.back() < indices_->info().rows) {
@@ -203,6 +213,7 @@ class CscSource : public SparseSource {
       }
     });
     for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) row_start_[row + 1] += row_start_[row];
+    count_entries();
     turn(parts, column_start);
     count_bytes(parts.pointers->bytes_read() + parts.indices->bytes_read() + parts.values->bytes_read());
   }

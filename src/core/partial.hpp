@@ -65,10 +65,13 @@ class PartialView {
   std::byte* memory_ = nullptr;
 };
 
-/// A partial in host memory: owned, serialisable. Memory of the scratch blocks is there but is never touched here.
+/// A partial in host memory: owned (but see over()), serialisable. Memory of the scratch blocks is there but is never
+/// touched here.
 class HostPartial {
  public:
   explicit HostPartial(PartialLayout layout);  ///< the sum of nothing
+  /// What lies at `memory`, which outlives this.
+  static HostPartial over(PartialLayout layout, std::byte* memory);
 
   const PartialLayout& layout() const { return layout_; }
   PartialView view() { return {layout_, memory_.get()}; }
@@ -89,8 +92,12 @@ class HostPartial {
 
  private:
   struct AlignedDelete {
+    bool owned;
     void operator()(std::byte* memory) const noexcept;
   };
+
+  HostPartial(PartialLayout layout, std::unique_ptr<std::byte[], AlignedDelete> memory)
+      : layout_(std::move(layout)), memory_(std::move(memory)) {}
 
   PartialLayout layout_;
   std::unique_ptr<std::byte[], AlignedDelete> memory_;  ///< 64-byte aligned

@@ -252,6 +252,10 @@ PartialView Lanes::merge() {
 
 HostPartial Lanes::fetch() {
   Lane& first = *lanes_.front();
+  if (backend_.unified()) {
+    backend_.wait_host(backend_.record(first.queue));
+    return HostPartial::over(layout_, first.memory.data());
+  }
   HostPartial partial(layout_);
   const auto bytes = partial.combined();
   backend_.copy(bytes.data(), first.memory.data(), bytes.size(), first.queue);

@@ -19,12 +19,19 @@ std::int64_t choose_block_rows(const BlockPreference& preference, const SourceIn
 /// What a job prefers on a backend (Backend::name): a GPU likes blocks that keep it busy and the bus streaming.
 BlockPreference preference_on(const std::string& backend, BlockPreference preference);
 
+/// What a job prefers where products are made entry by entry: a second-level cache should hold most of a block.
+BlockPreference preference_by_entries(BlockPreference preference);
+
 /// "auto" or the name of a precision to the precision of products and its chains. auto on hosts: fp32 for stored types
 /// of at most 32 bits, where its bound meets rtol; else fp64. auto on devices: cheapest_product. A pure function of the
 /// device's name and kind, the type, columns and rtol. Throws Error(usage) for a precision that the device does not
 /// offer or that cannot meet rtol, and for other words.
 ProductChoice choose_precision(const std::string& wish, const ProductModel& model, std::int64_t columns, double rtol,
                                const Ops& ops);
+
+/// Are the products of a source made entry by entry, in fp64? Where it is sparse, the device can, the wish is auto or
+/// fp64, and that is less work than by dense tiles. A pure function of the source's pointers.
+bool multiplies_by_entries(const std::string& precision, const SourceInfo& source, const Ops& ops);
 
 struct MemoryPlan {
   int lanes = 1;  ///< blocks computed at once, each with its own partial

@@ -83,7 +83,8 @@ class Run {
     const SourceInfo& info = source_->info();
     const RowRange rows = chosen_rows(options_, info);
     take_device();
-    const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
+    BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
+    if (multiplies_by_entries(options_.precision, info, *device_.ops)) preference = preference_by_entries(preference);
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
     prepare_source();

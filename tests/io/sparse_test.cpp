@@ -244,6 +244,21 @@ TEST(Csc, LargerThanMayBeHeld_IsRefusedWithTheCure) {
   expect_refused(parts, "column 1 has a value in row 4");
 }
 
+TEST(Sparse, TellsItsEntriesAndTheProductsOfItsRows) {
+  auto by_columns = small<std::int32_t, float>();
+  by_columns.by_columns = true;
+  by_columns.pointers = {0, 1, 3, 4};
+  by_columns.indices = {2, 0, 3, 0};
+  by_columns.values = {30, 10, 40, 20};
+  for (const auto& parts : {small<std::int32_t, float>(), by_columns}) {
+    const auto source = parts.open();
+    EXPECT_EQ(source->info().entries, 4);
+    EXPECT_EQ(source->info().entry_pairs, 3 + 1 + 1);
+  }
+  const auto chosen = select_columns(small<std::int32_t, float>().open(), {0, 1, 2, 0, 1, 2});
+  EXPECT_EQ(chosen->info().entries, 8);
+}
+
 TEST(SelectColumns, OfSparseRows_DeliversTheSameAsOfDenseOnes) {
   for (const std::vector<std::int64_t>& columns :
        {std::vector<std::int64_t>{0, 1, 2}, {2, 1, 0}, {1}, {2, 0}, {1, 1, 2, 1}}) {
