@@ -230,14 +230,41 @@ TEST(Csc, IsTheSameRowsAsCsr) {
   }
 }
 
+/// As small(), by columns.
+Parts<std::int32_t, float> small_by_columns() {
+  return {4, 3, {0, 1, 3, 4}, {2, 0, 3, 0}, {30, 10, 40, 20}, true, false};
+}
+
+ReadingPlan plan_to_read(const Source& source, RowRange rows) {
+  return {.grid = BlockGrid({0, source.info().rows}, 1), .rows = rows, .memory_bytes = 1 << 20};
+}
+
+TEST(Csc, HoldsTheRowsThatWillBeAskedFor_AndDeliversTheOthersToo) {
+  const auto source = small_by_columns().open();
+  using RowsAndEntries = std::pair<RowRange, std::int64_t>;
+  for (const auto& [rows, entries] : {RowsAndEntries{{0, 4}, 4}, {{2, 2}, 2}, {{1, 2}, 1}, {{0, 1}, 2}, {{3, 0}, 0}}) {
+    source->prepare(plan_to_read(*source, rows));
+    EXPECT_EQ(source->info().shared_bytes, 8 * entries + 8 * rows.count) << rows.first << " " << rows.count;
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_EQ(dense_of<float>(*source, {2, 1}), Dense{kSmall[2]});
+      EXPECT_EQ(dense_of<float>(*source, {0, 4}), kSmall);
+      EXPECT_EQ(dense_of<float>(*source, {1, 3}), (Dense{kSmall[1], kSmall[2], kSmall[3]}));
+    }
+  }
+}
+
+TEST(Csc, OfRowsThatFit_IsReadThoughAllOfThemWouldNot) {
+  const auto source = small_by_columns().open(40);
+  EXPECT_EQ(error_of([&] { source->prepare(plan_to_read(*source, {0, 4})); }).code(), ExitCode::input);
+  source->prepare(plan_to_read(*source, {2, 2}));
+  EXPECT_EQ(dense_of<float>(*source, {2, 2}), (Dense{kSmall[2], kSmall[3]}));
+}
+
 TEST(Csc, LargerThanMayBeHeld_IsRefusedWithTheCure) {
-  auto parts = small<std::int32_t, float>();
-  parts.by_columns = true;
-  parts.pointers = {0, 1, 3, 4};
-  parts.indices = {2, 0, 3, 0};
-  parts.values = {30, 10, 40, 20};
+  auto parts = small_by_columns();
   EXPECT_EQ(dense_of<float>(*parts.open(), {0, 4}), kSmall);
-  const Error e = error_of([&] { parts.open(100); });
+  const auto large = parts.open(40);
+  const Error e = error_of([&] { dense_of<float>(*large, {0, 4}); });
   EXPECT_EQ(e.code(), ExitCode::input);
   EXPECT_NE(std::string(e.what()).find("tocsr()"), std::string::npos) << e.what();
   parts.indices = {2, 0, 4, 0};
@@ -245,12 +272,7 @@ TEST(Csc, LargerThanMayBeHeld_IsRefusedWithTheCure) {
 }
 
 TEST(Sparse, TellsItsEntriesAndTheProductsOfItsRows) {
-  auto by_columns = small<std::int32_t, float>();
-  by_columns.by_columns = true;
-  by_columns.pointers = {0, 1, 3, 4};
-  by_columns.indices = {2, 0, 3, 0};
-  by_columns.values = {30, 10, 40, 20};
-  for (const auto& parts : {small<std::int32_t, float>(), by_columns}) {
+  for (const auto& parts : {small<std::int32_t, float>(), small_by_columns()}) {
     const auto source = parts.open();
     EXPECT_EQ(source->info().entries, 4);
     EXPECT_EQ(source->info().entry_pairs, 3 + 1 + 1);
