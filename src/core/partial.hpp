@@ -23,6 +23,8 @@ struct PartialBlock {
   Combine combine = Combine::sum;
   std::int64_t count = 0;
   std::size_t offset = 0, bytes = 0;  ///< 64-byte aligned
+
+  bool operator==(const PartialBlock&) const = default;
 };
 
 class PartialLayout {
@@ -38,6 +40,7 @@ class PartialLayout {
   /// Combined blocks lie first: bytes [0, combined_bytes) are what is merged and saved.
   std::size_t combined_bytes() const { return combined_; }
   std::size_t total_bytes() const { return combined_ + scratch_; }
+  bool operator==(const PartialLayout&) const = default;
   std::size_t offset(const PartialBlock& block) const {
     return block.combine == Combine::none ? combined_ + block.offset : block.offset;
   }

@@ -114,6 +114,13 @@ std::int64_t memory_of_rank(std::int64_t node_bytes, int ranks_on_node) {
   return (node_bytes > 0 ? node_bytes : available_memory() / 4) / std::max(1, ranks_on_node);
 }
 
+std::int64_t dense_bytes_of(const SourceInfo& source) {
+  if (source.entries < 0) return 0;
+  const double bytes = static_cast<double>(source.rows) * static_cast<double>(source.columns) *
+                       static_cast<double>(size_of(source.type));
+  return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
+}
+
 namespace {
 
 /// HDF5 and MPI buffers that come into being only when the result is combined and written (measured: 4 to 5 MiB).
@@ -144,7 +151,8 @@ MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layo
   plan.shared_bytes = wish.shared_bytes;
   plan.lanes_read = !wish.read_elsewhere;
   plan.end_bytes = end_bytes(layout, apart);
-  plan.fixed_bytes = resident_memory() + plan.end_bytes + late_bytes;
+  const std::int64_t program = wish.program_bytes > 0 ? wish.program_bytes : resident_memory();
+  plan.fixed_bytes = program + plan.end_bytes + late_bytes;
   return plan;
 }
 
@@ -203,6 +211,15 @@ std::int64_t check_need(const MemoryPlan& plan) {
                   format_size(plan.budget) + ": " + either(cures));
 }
 
+/// Who has sparse rows expects little memory to be taken, not a quarter of the machine.
+void keep_sparse_small(MemoryPlan& plan, const MemoryWish& wish, std::int64_t least) {
+  if (wish.node_bytes > 0 || wish.dense_bytes == 0) return;
+  const std::int64_t most = std::min(plan.node_bytes, wish.dense_bytes / 10);
+  if (most / plan.ranks_on_node < least) return;
+  plan.node_bytes = most;
+  plan.budget = most / plan.ranks_on_node;
+}
+
 /// The least that the device must have.
 std::int64_t check_device_need(const MemoryPlan& plan) {
   const std::int64_t least = plan.device_fixed + plan.lane_bytes + plan.queue_bytes + 2 * plan.slot_bytes;
@@ -224,6 +241,7 @@ MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std:
   MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes, false);
   plan.fixed_bytes += kShardBytes * blocks_of_rank;
   const std::int64_t least = check_need(plan);
+  keep_sparse_small(plan, wish, least);
   // What is left over the least goes to further lanes (each needs its sums and a block in hand), then to readers, then
   // to blocks read ahead.
   std::int64_t left = plan.budget - least;

@@ -64,13 +64,18 @@ struct MemoryPlan {
 struct MemoryWish {
   std::int64_t node_bytes = 0;  ///< --memory; 0: a quarter of what is free
   int ranks_on_node = 1;
-  int threads = 0;                ///< --threads; 0: the processors of the node, dealt among its ranks
-  int prefetch = 4;               ///< blocks read ahead
-  int io_threads = 0;             ///< 0: as many as lanes
-  std::int64_t reader_bytes = 0;  ///< SourceInfo::reader_bytes
-  std::int64_t shared_bytes = 0;  ///< SourceInfo::shared_bytes
-  bool read_elsewhere = false;    ///< SourceInfo::read_elsewhere
+  int threads = 0;                 ///< --threads; 0: the processors of the node, dealt among its ranks
+  int prefetch = 4;                ///< blocks read ahead
+  int io_threads = 0;              ///< 0: as many as lanes
+  std::int64_t reader_bytes = 0;   ///< SourceInfo::reader_bytes
+  std::int64_t shared_bytes = 0;   ///< SourceInfo::shared_bytes
+  bool read_elsewhere = false;     ///< SourceInfo::read_elsewhere
+  std::int64_t program_bytes = 0;  ///< the program itself; 0: what is resident now
+  std::int64_t dense_bytes = 0;    ///< of sparse rows: what they would take dense; else 0
 };
+
+/// What the rows of a sparse source would take dense, at most 2^62; 0 for dense sources.
+std::int64_t dense_bytes_of(const SourceInfo& source);
 
 /// Processors of the node for each of its ranks.
 int processors_of_rank(int ranks_on_node);
@@ -78,7 +83,8 @@ int processors_of_rank(int ranks_on_node);
 /// What one rank may use of the node's memory: --memory, or a quarter of what is free if that is 0.
 std::int64_t memory_of_rank(std::int64_t node_bytes, int ranks_on_node);
 
-/// Throws Error(usage) naming the need if two slots and one lane do not fit.
+/// Throws Error(usage) naming the need if two slots and one lane do not fit. Of sparse rows, where --memory does not
+/// say, it keeps within a tenth of what they would take dense, if two slots and one lane fit in that.
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
                        std::int64_t blocks_of_rank);
 

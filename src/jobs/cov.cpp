@@ -18,8 +18,11 @@ class CovJob final : public Job {
   PartialLayout layout(const Ops& ops) const override {
     PartialLayout layout;
     add_moments(layout, input_.columns);
-    add_cross(layout, input_, options_.precision, ops);
-    if (options_.by_entries) add_sparse_scratch(layout, input_, options_, ops);
+    if (by_entries()) {
+      add_sparse_cross(layout, input_, options_, ops);
+    } else {
+      add_cross(layout, input_, options_.precision, ops);
+    }
     return layout;
   }
 

@@ -14,9 +14,9 @@ inline std::int64_t triangle(std::int64_t columns) {
   return columns * (columns + 1) / 2;
 }
 
-/// Adds the scratch of products of sparse rows, entry by entry.
-inline void add_sparse_scratch(PartialLayout& layout, const JobInput& input, const JobOptions& options,
-                               const Ops& ops) {
+/// Adds the binned product and the scratch of products of sparse rows, entry by entry.
+inline void add_sparse_cross(PartialLayout& layout, const JobInput& input, const JobOptions& options, const Ops& ops) {
+  layout.add("product", ElementKind::binned, Combine::sum, triangle(input.columns));
   const std::int64_t rows = std::min(options.block_rows, input.rows);
   layout.add_scratch_bytes("sparse_scratch",
                            static_cast<std::int64_t>(ops.sparse_product_scratch(rows, input.columns)));

@@ -13,8 +13,7 @@ class GramJob final : public Job {
   PartialLayout layout(const Ops& ops) const override {
     PartialLayout layout;
     if (options_.by_entries) {
-      layout.add("product", ElementKind::binned, Combine::sum, triangle(input_.columns));
-      add_sparse_scratch(layout, input_, options_, ops);
+      add_sparse_cross(layout, input_, options_, ops);
     } else {
       add_cross(layout, input_, options_.precision, ops);
     }

@@ -51,7 +51,7 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  /// What each lane sums, and its scratch.
+  /// What each lane sums, and its scratch, in the pass that begin_pass() told of, or the first.
   virtual PartialLayout layout(const Ops& ops) const = 0;
 
   /// A job's output with one line a row, if it has one.

@@ -161,6 +161,31 @@ TEST(MemoryPlan, ThatFits_StaysWithinTheBudget) {
   }
 }
 
+TEST(MemoryPlan, OfSparseRows_KeepsWithinATenthOfTheDenseOnesWhereThatIsEnough) {
+  const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
+  const auto planned = [&](std::int64_t memory, std::int64_t tenth) {
+    MemoryWish wish{memory, 1, 8, 4, 0, 0};
+    wish.dense_bytes = 10 * tenth;
+    return plan_memory(wish, layout, 1 << 20, 1000);
+  };
+  const std::int64_t tenth = resident_memory() + 145'000'000;
+  const MemoryPlan small = planned(0, tenth);
+  EXPECT_LE(small.expected(), tenth);
+  EXPECT_EQ(small.lanes, 3);
+  EXPECT_EQ(planned(0, 1 << 20).lanes, 8) << "one lane does not fit in it";
+  EXPECT_EQ(planned(0, 0).lanes, 8) << "dense rows";
+  EXPECT_EQ(planned(4LL << 30, tenth).lanes, 8) << "as --memory says";
+}
+
+TEST(MemoryPlan, OfALaterPass_CountsTheProgramOnce) {
+  MemoryWish wish{1LL << 30, 1, 1, 4, 0, 0};
+  wish.program_bytes = 5 << 20;
+  const std::int64_t fixed = plan_memory(wish, layout_of(10), 1 << 20, 1000).fixed_bytes;
+  EXPECT_LT(fixed, 16 << 20);
+  wish.program_bytes += 1 << 20;
+  EXPECT_EQ(plan_memory(wish, layout_of(10), 1 << 20, 1000).fixed_bytes, fixed + (1 << 20));
+}
+
 TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
   const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
   const std::int64_t tight = resident_memory() + 145'000'000;
