@@ -7,11 +7,13 @@ Makes FOLDER/sparse.h5ad, 200,000 × 2,000 float32 of which 2% are stored (CSR),
 and h5py.
 """
 import argparse
+import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import h5py
@@ -44,6 +46,15 @@ def scipy_gram(path):
     return (x.T @ x).toarray()
 
 
+def scipy_cov(path):
+    x = load(path)
+    mean = np.asarray(x.mean(axis=0, dtype="f8")).ravel()
+    product = (x.T @ x).toarray().astype("f8")
+    product -= x.shape[0] * np.outer(mean, mean)
+    product /= x.shape[0] - 1
+    return product
+
+
 def scipy_stats(path):
     x = load(path)
     mean = np.asarray(x.mean(axis=0, dtype="f8")).ravel()
@@ -54,19 +65,22 @@ def scipy_stats(path):
 def peer(job, path):
     """In a process of its own: wall seconds, seconds of processors, MiB."""
     wall, used = time.perf_counter(), time.process_time()
-    {"gram": scipy_gram, "stats": scipy_stats}[job](path)
+    {"gram": scipy_gram, "cov": scipy_cov, "stats": scipy_stats}[job](path)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(time.perf_counter() - wall, time.process_time() - used, most)
 
 
 def measure(command):
-    """Wall seconds, seconds of processors, MiB of a whole process."""
+    """Wall seconds, seconds of processors, MiB of a whole process (as it says itself: wait4's outlive exec)."""
     wall = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    if status != 0:
-        sys.exit(f"{command} failed: {status}")
-    return time.perf_counter() - wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    with tempfile.TemporaryFile() as told:
+        child = subprocess.Popen([*command, "--json"], stdout=told, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        if status != 0:
+            sys.exit(f"{command} failed: {status}")
+        seconds = time.perf_counter() - wall
+        told.seek(0)
+        return seconds, usage.ru_utime + usage.ru_stime, json.load(told)["memory"]["peak"] / 2**20
 
 
 def main():
@@ -76,23 +90,25 @@ def main():
     parser.add_argument("rowmill")
     parser.add_argument("folder")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--options", default="--threads 2")
+    parser.add_argument("--options", default="")
     chosen = parser.parse_args()
     path, out = os.path.join(chosen.folder, "sparse.h5ad"), os.path.join(chosen.folder, "sparse_out.h5")
     if not os.path.exists(path):
         make(path)
-    for job in ("gram", "stats"):
+    for job in ("stats", "gram", "cov"):
         ours, theirs = [], []
         for _ in range(chosen.rounds):
             ours.append(measure([chosen.rowmill, job, path, "-o", out, "--overwrite", *chosen.options.split()]))
             told = subprocess.run([sys.executable, __file__, "--peer", job, path], capture_output=True, text=True, check=True)
             theirs.append(tuple(float(word) for word in told.stdout.split()))
         for who, runs in (("rowmill", ours), ("SciPy", theirs)):
-            wall, used, most = (statistics.median(column) for column in zip(*runs))
-            print(f"{job} {who}: {wall:.2f} s, {used:.2f} s of processors, {most:.0f} MiB")
+            wall, used, most = zip(*runs)
+            times = f"{statistics.median(wall):.2f} s, {statistics.median(used):.2f} s of processors"
+            print(f"{job} {who}: {times}, {max(most):.0f} MiB at most")
         for place, what in enumerate(("wall", "processors")):
+            of_medians = statistics.median(b[place] for b in theirs) / statistics.median(a[place] for a in ours)
             ratios = [b[place] / a[place] for a, b in zip(ours, theirs)]
-            print(f"{job}, {what}: SciPy takes {statistics.median(ratios):.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f})")
+            print(f"{job}, {what}: SciPy takes {of_medians:.2f} times as long ({min(ratios):.2f} to {max(ratios):.2f} over rounds)")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "tests/io/io_support.hpp"
 #include "tests/support/memory_source.hpp"
@@ -251,6 +252,26 @@ TEST(Csc, HoldsTheRowsThatWillBeAskedFor_AndDeliversTheOthersToo) {
       EXPECT_EQ(dense_of<float>(*source, {1, 3}), (Dense{kSmall[1], kSmall[2], kSmall[3]}));
     }
   }
+}
+
+TEST(Csc, ReadBySeveralThreads_IsTurnedOnce) {
+  const auto source = small_by_columns().open();
+  source->prepare(plan_to_read(*source, {0, 3}));
+  const std::int64_t before = source->bytes_read();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&source, i] {
+      const RowRange rows{i % 3, 1};
+      EXPECT_EQ(dense_of<float>(*source, rows), Dense{kSmall[static_cast<std::size_t>(rows.first)]});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::int64_t once = source->bytes_read() - before;
+  EXPECT_GT(once, 0);
+  dense_of<float>(*source, {0, 3});
+  EXPECT_EQ(source->bytes_read() - before, once);
+  dense_of<float>(*source, {0, 4});
+  EXPECT_EQ(source->bytes_read() - before, 2 * once) << "a row more, and a walk";
 }
 
 TEST(Csc, OfRowsThatFit_IsReadThoughAllOfThemWouldNot) {
