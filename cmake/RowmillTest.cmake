@@ -21,7 +21,7 @@ endfunction()
 # Tests need not be fast, but soon built.
 function(rowmill_test_options name)
   target_link_libraries(${name} PRIVATE rowmill_options ${ARGN} GTest::gtest GTest::gmock)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_compile_options(${name} PRIVATE -O0)
   target_compile_definitions(${name} PRIVATE ROWMILL_BIN_DIR="${CMAKE_BINARY_DIR}/bin" ROWMILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 endfunction()
 

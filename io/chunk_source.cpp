@@ -23,7 +23,7 @@ std::int64_t ChunkSource::address_of(std::int64_t index) const {
   return found == table_.end() || found->grid_index != index ? -1 : found->address;
 }
 
-void ChunkSource::read(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row) {
+void ChunkSource::read_bytes(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row) {
   file_.read(offset, {to, static_cast<std::size_t>(bytes)}, row);
   count_bytes(bytes);
 }
@@ -33,8 +33,8 @@ void ChunkSource::read_runs(std::int64_t cell, std::int64_t address, RowRange ro
   const std::int64_t chunk_row_bytes = grid_.chunk_row_elements() * element_bytes();
   for (std::int64_t row = 0; row < rows.count; ++row) {
     grid_.for_runs(cell, [&](std::int64_t in_chunk, std::int64_t column, std::int64_t elements) {
-      read(address + row * chunk_row_bytes + in_chunk * element_bytes(),
-           to + row * row_bytes() + column * element_bytes(), elements * element_bytes(), rows.first + row);
+      read_bytes(address + row * chunk_row_bytes + in_chunk * element_bytes(),
+                 to + row * row_bytes() + column * element_bytes(), elements * element_bytes(), rows.first + row);
     });
   }
 }
@@ -43,7 +43,7 @@ void ChunkSource::read_runs(std::int64_t cell, std::int64_t address, RowRange ro
 /// columns, also those beyond the data set.
 void ChunkSource::read_part(std::int64_t cell, std::int64_t address, RowRange rows, std::byte* to) {
   const std::int64_t chunk_row_bytes = grid_.chunk_row_elements() * element_bytes();
-  if (grid_.whole_rows()) return read(address, to, rows.count * row_bytes(), rows.first);
+  if (grid_.whole_rows()) return read_bytes(address, to, rows.count * row_bytes(), rows.first);
   if (chunk_row_bytes > kScratchBytes || grid_.row_elements(cell) < grid_.chunk_row_elements() / 8) {
     return read_runs(cell, address, rows, to);
   }
@@ -51,7 +51,7 @@ void ChunkSource::read_part(std::int64_t cell, std::int64_t address, RowRange ro
   const std::int64_t at_once = kScratchBytes / chunk_row_bytes;
   for (std::int64_t first = 0; first < rows.count; first += at_once) {
     const std::int64_t count = std::min(at_once, rows.count - first);
-    read(address + first * chunk_row_bytes, scratch.data(), count * chunk_row_bytes, rows.first + first);
+    read_bytes(address + first * chunk_row_bytes, scratch.data(), count * chunk_row_bytes, rows.first + first);
     grid_.copy(cell, {0, count}, scratch.data(), to + first * row_bytes());
   }
 }

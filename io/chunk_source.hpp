@@ -21,7 +21,7 @@ class ChunkSource : public DenseSource {
   std::int64_t address_of(std::int64_t index) const;  ///< -1: never written
   void read_part(std::int64_t cell, std::int64_t address, RowRange rows, std::byte* to);
   void read_runs(std::int64_t cell, std::int64_t address, RowRange rows, std::byte* to);
-  void read(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row);
+  void read_bytes(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row);
 
   ReadFile file_;
   ChunkGrid grid_;

@@ -29,7 +29,7 @@ ContiguousSource::ContiguousSource(const InputPlan& plan)
       offset_(plan.offset),
       layout_(plan.shape, plan.row_axis, plan.fortran, static_cast<std::int64_t>(size_of(plan.type))) {}
 
-void ContiguousSource::read(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row) {
+void ContiguousSource::read_bytes(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row) {
   file_.read(offset, {to, static_cast<std::size_t>(bytes)}, row);
   count_bytes(bytes);
 }
@@ -40,7 +40,7 @@ std::int64_t ContiguousSource::place(std::int64_t outer, std::int64_t row) const
 
 void ContiguousSource::fill(RowRange rows, std::byte* to) {
   if (layout_.rows_in_order()) {
-    read(place(0, rows.first), to, rows.count * row_bytes(), rows.first);
+    read_bytes(place(0, rows.first), to, rows.count * row_bytes(), rows.first);
   } else if (layout_.inner_in_order() && layout_.inner() * element_bytes() >= kDirectBytes) {
     fill_runs(rows, to);
   } else {
@@ -52,8 +52,8 @@ void ContiguousSource::fill_runs(RowRange rows, std::byte* to) {
   for (std::int64_t outer = 0; outer < layout_.outer(); ++outer) {
     std::byte* column = to + layout_.column_of(outer) * element_bytes();
     for (std::int64_t row = 0; row < rows.count; ++row) {
-      read(place(outer, rows.first + row), column + row * row_bytes(), layout_.inner() * element_bytes(),
-           rows.first + row);
+      read_bytes(place(outer, rows.first + row), column + row * row_bytes(), layout_.inner() * element_bytes(),
+                 rows.first + row);
     }
   }
 }
@@ -74,10 +74,10 @@ void ContiguousSource::fill_by_scratch(RowRange rows, std::byte* to) {
       const std::int64_t outers = std::min(at_once, layout_.outer() - outer);
       if (read_through) {
         // from the first row wanted of the first stretch to the last one of the last
-        read(place(outer, part.first), scratch.data(), (outers - 1) * stretch + wanted, part.first);
+        read_bytes(place(outer, part.first), scratch.data(), (outers - 1) * stretch + wanted, part.first);
       } else {
         for (std::int64_t o = 0; o < outers; ++o) {
-          read(place(outer + o, part.first), scratch.data() + o * step, wanted, part.first);
+          read_bytes(place(outer + o, part.first), scratch.data() + o * step, wanted, part.first);
         }
       }
       layout_.scatter(scratch.data(), step, outer, outers, part.count, to + done * row_bytes());

@@ -20,7 +20,7 @@ class ContiguousSource : public DenseSource {
   void fill_runs(RowRange rows, std::byte* to);
   void fill_by_scratch(RowRange rows, std::byte* to);
   std::int64_t place(std::int64_t outer, std::int64_t row) const;
-  void read(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row);
+  void read_bytes(std::int64_t offset, std::byte* to, std::int64_t bytes, std::int64_t row);
 
   ReadFile file_;
   std::int64_t offset_;

@@ -49,6 +49,15 @@ void JoinedSource::prepare(const ReadingPlan& plan) {
   info_.shared_bytes = shared_bytes;
 }
 
+void JoinedSource::count_entries_of_parts() {
+  info_.entries = 0;
+  for_parts({0, info_.rows}, [&](std::size_t i, RowRange, std::int64_t) {
+    const OpenParts::InUse part(parts_, i);
+    info_.entries += part->info().entries;
+    info_.entry_pairs += part->info().entry_pairs;
+  });
+}
+
 void JoinedSource::check_unchanged() const {
   for_parts(read_from_, [&](std::size_t i, RowRange, std::int64_t) {
     const InputPlan& part = plan_.parts[i];

@@ -22,6 +22,9 @@ class JoinedSource : public Source {
   const InputPlan& part_plan(std::size_t i) const { return plan_.parts[i]; }
   OpenParts& parts() const { return parts_; }
 
+  /// Of parts with sparse rows: what they hold together. Opens each of them once.
+  void count_entries_of_parts();
+
   /// Memory of a reader beside that of the parts.
   virtual std::int64_t own_reader_bytes(RowRange block) const = 0;
 

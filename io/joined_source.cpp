@@ -105,7 +105,9 @@ class JoinedDense : public JoinedSource {
 
 class JoinedSparse : public JoinedSource {
  public:
-  using JoinedSource::JoinedSource;
+  JoinedSparse(InputPlan plan, OpenPart open) : JoinedSource(std::move(plan), std::move(open)) {
+    count_entries_of_parts();
+  }
 
   std::size_t bytes_for(RowRange rows) const override {
     if (rows.count == 0) return SparseLayout(0, 0, info().type).bytes();

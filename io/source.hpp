@@ -35,6 +35,8 @@ struct SourceInfo {
   std::vector<std::int64_t> shape;  ///< of the data set, all axes
   int row_axis = 0;
   std::int64_t storage_chunk_rows = 1;  ///< rows of one storage chunk; 1 where there are none
+  std::int64_t entries = -1;            ///< that sparse rows hold, -1 where rows are dense
+  double entry_pairs = 0;               ///< of sparse rows: the sum of n (n + 1) / 2, n the entries of a row
   std::string storage;  ///< "contiguous", "chunked 1024 x 512, gzip 4 + shuffle", "compact", "virtual", …
   std::string way;      ///< how it is read: "pread", "storage chunks by pread", "H5Dread in the helper"
   std::int64_t file_bytes = 0, modified_ns = 0;  ///< modified_ns: since the epoch

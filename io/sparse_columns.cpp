@@ -28,6 +28,11 @@ class SelectedSparseColumns : public Source {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       places_[static_cast<std::size_t>(next[static_cast<std::size_t>(columns[i])]++)] = static_cast<std::int64_t>(i);
     }
+    // as if every column held as many entries
+    const double share =
+        static_cast<double>(columns.size()) / static_cast<double>(std::max<std::int64_t>(1, info_.columns));
+    info_.entries = static_cast<std::int64_t>(static_cast<double>(info_.entries) * share);
+    info_.entry_pairs *= share * share;
     info_.columns = static_cast<std::int64_t>(columns.size());
     std::vector<std::string> names;
     if (!info_.column_names.empty()) {

@@ -18,8 +18,8 @@ struct SparseParts {
 /// `memory_limit`: bytes that the pointers may take, unless the file is larger.
 void check_sparse_plan(const InputPlan& plan, std::int64_t memory_limit);
 
-/// A source of sparse rows for a checked plan. Reads the pointers, eight bytes a row from then on. A plan by columns is
-/// turned into rows in memory, at most `memory_limit` bytes. Throws Error(input) naming the row.
+/// A source of sparse rows for a checked plan. Reads the pointers, eight bytes a row from then on. Rows of a plan by
+/// columns are turned in memory, at most `memory_limit` bytes (csc_source.hpp). Throws Error(input) naming the row.
 std::unique_ptr<Source> make_sparse_source(const InputPlan& plan, SparseParts parts, std::int64_t memory_limit);
 
 }  // namespace rowmill

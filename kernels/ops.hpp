@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "core/backend.hpp"
@@ -114,6 +115,18 @@ class Ops {
   /// BlockShape::chain_rows rows, and do a whole block again in fp64 if a column's greatest magnitude does not fit.
   virtual void cross_product(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed,
                              Queue queue) = 0;
+
+  /// Can this device multiply sparse rows entry by entry? Then gram and cov need no triangle of a block.
+  virtual bool multiplies_entries() const { return false; }
+  /// Bytes of scratch that add_sparse_product needs for blocks of at most so many rows.
+  virtual std::size_t sparse_product_scratch(std::int64_t /*rows*/, std::int64_t /*columns*/) const { return 0; }
+  /// acc += XᵀX of sparse rows as they are stored, packed as cross_product's. Products and their sums over the block
+  /// are fp64, entry by entry: the bound is product_bound's of fp64. Each sum over the block is rounded to a double and
+  /// added order-free. What a row does not hold counts as 0 also beside infinities and NaN, as in dense rows. Throws
+  /// std::logic_error where multiplies_entries() is false.
+  virtual void add_sparse_product(const Block& /*block*/, void* /*scratch*/, BinnedView /*acc*/, Queue /*queue*/) {
+    throw std::logic_error("this device does not multiply sparse rows entry by entry");
+  }
 
   /// acc[i] += values[i], order-free.
   virtual void add_binned(BinnedView acc, const double* values, Queue queue) = 0;

@@ -49,7 +49,7 @@ void limit_memory(const char* bytes) {
     files.rlim_cur = files.rlim_max;  // virtual data sets may have many sources
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef ROWMILL_SANITIZED
   const auto limit = static_cast<rlim_t>(std::strtoull(bytes, nullptr, 10));
   rlimit memory = {limit, limit};
   ::setrlimit(RLIMIT_AS, &memory);

@@ -81,10 +81,10 @@ HWY_NOINLINE void raise(BinnedView acc, std::int64_t i, IntegerVector tops) {
     acc.top[i + static_cast<std::int64_t>(k)] = static_cast<std::int8_t>(raised[k]);
 }
 
-/// Adds one vector, or says that it holds infinities or NaN.
+/// Adds one vector to accumulators i on, or says that it holds infinities or NaN.
 HWY_INLINE bool add_vector(BinnedView acc, const double* values, std::int64_t i) {
   const Integers d;
-  Cut term = cut(values + i);
+  Cut term = cut(values);
   if (!hn::AllTrue(d, term.finite)) return false;
   auto below = hn::Sub(load_tops(acc.top + i), term.top);
   const auto zero = hn::Zero(d);
@@ -99,14 +99,14 @@ HWY_INLINE bool add_vector(BinnedView acc, const double* values, std::int64_t i)
   return true;
 }
 
-void add_all(BinnedView acc, const double* values) {
+void add_run(BinnedView acc, std::int64_t first, const double* values, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Integers()));
   std::int64_t i = 0;
-  for (; i + lanes <= acc.count; i += lanes) {
-    if (add_vector(acc, values, i)) continue;
-    for (std::int64_t k = i; k < i + lanes; ++k) binned_add_one(acc, k, values[k]);
+  for (; i + lanes <= count; i += lanes) {
+    if (add_vector(acc, values + i, first + i)) continue;
+    for (std::int64_t k = i; k < i + lanes; ++k) binned_add_one(acc, first + k, values[k]);
   }
-  for (; i < acc.count; ++i) binned_add_one(acc, i, values[i]);
+  for (; i < count; ++i) binned_add_one(acc, first + i, values[i]);
 }
 
 }  // namespace
@@ -116,10 +116,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rowmill::host {
 
-HWY_EXPORT(add_all);
+HWY_EXPORT(add_run);
 
 void add_binned(BinnedView acc, const double* values) {
-  HWY_DYNAMIC_DISPATCH(add_all)(acc, values);
+  add_binned(acc, 0, values, acc.count);
+}
+
+void add_binned(BinnedView acc, std::int64_t first, const double* values, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(add_run)(acc, first, values, count);
 }
 
 }  // namespace rowmill::host

@@ -225,6 +225,17 @@ namespace rowmill::host {
 
 HWY_EXPORT(all_moments);
 
+namespace {
+
+/// Sparse rows are added up in one chain a column, if it is not too long: at most 2^17 links. Blocks are lower than
+/// that unless --block-rows says otherwise.
+bool by_entries(const Block& block) {
+  constexpr std::int64_t longest = 1 << 17;
+  return std::holds_alternative<CsrRows>(block.x) && !block.missing && row_count(block.x) <= longest;
+}
+
+}  // namespace
+
 void column_moments(const Block& block, ColumnMap map, ColumnMoments out) {
   const std::int64_t columns = column_count(block.x);
   std::fill_n(out.count, columns, 0);
@@ -233,7 +244,11 @@ void column_moments(const Block& block, ColumnMap map, ColumnMoments out) {
   std::fill_n(out.second, columns, 0.0);
   std::fill_n(out.min, columns, std::numeric_limits<double>::infinity());
   std::fill_n(out.max, columns, -std::numeric_limits<double>::infinity());
-  HWY_DYNAMIC_DISPATCH(all_moments)(block, map, out);
+  if (by_entries(block)) {
+    sparse_moments(block, map, out);
+  } else {
+    HWY_DYNAMIC_DISPATCH(all_moments)(block, map, out);
+  }
   for (std::int64_t j = 0; j < columns; ++j) {
     // zeros without a sign, so that the least of -0 and +0 does not depend on which comes first
     out.min[j] += 0.0;

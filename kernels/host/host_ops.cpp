@@ -47,6 +47,16 @@ class HostOps final : public Ops {
     backend_.submit(queue, [=] { host::cross_product(block, map, precision, scratch, packed); });
   }
 
+  bool multiplies_entries() const override { return true; }
+
+  std::size_t sparse_product_scratch(std::int64_t rows, std::int64_t columns) const override {
+    return host::sparse_product_scratch(rows, columns);
+  }
+
+  void add_sparse_product(const Block& block, void* scratch, BinnedView acc, Queue queue) override {
+    backend_.submit(queue, [=] { host::add_sparse_product(block, scratch, acc); });
+  }
+
   void add_binned(BinnedView acc, const double* values, Queue queue) override {
     backend_.submit(queue, [=] { host::add_binned(acc, values); });
   }

@@ -18,7 +18,15 @@ void nearest_values(const Block& block, const double* targets, double* out);
 std::size_t cross_product_scratch(std::int64_t columns, Precision precision);
 void cross_product(const Block& block, ColumnMap map, Precision precision, void* scratch, double* packed);
 
+std::size_t sparse_product_scratch(std::int64_t rows, std::int64_t columns);
+void add_sparse_product(const Block& block, void* scratch, BinnedView acc);
+
+/// column_moments of sparse rows without a mask, entry by entry.
+void sparse_moments(const Block& block, ColumnMap map, ColumnMoments out);
+
 void add_binned(BinnedView acc, const double* values);
+/// acc[first + i] += values[i] for `count` values.
+void add_binned(BinnedView acc, std::int64_t first, const double* values, std::int64_t count);
 void add(std::int64_t* acc, const std::int64_t* values, std::int64_t count);
 void keep_min(double* acc, const double* values, std::int64_t count);
 void keep_max(double* acc, const double* values, std::int64_t count);

@@ -97,7 +97,8 @@ void add_running(CLI::App& app, RunOptions& run, Words& words) {
   add(app, "comm", run.comm, "how sums travel between GPUs: auto, nccl or mpi")
       ->check(CLI::IsMember({"auto", "nccl", "mpi"}));
   add(app, "memory", words.memory,
-      "of a node, shared by its ranks, as in 8GiB or 8GB (10^9 bytes each); 0: a quarter of what is free")
+      "of a node, shared by its ranks, as in 8GiB or 8GB (10^9 bytes each); 0: a quarter of what is free; of sparse "
+      "rows, if it is enough, a tenth of what they would take dense")
       ->check(read_by(parse_size));
   add(app, "device-memory", words.device_memory, "of a GPU for a rank, as in 40GiB; 0: nine tenths of what is free")
       ->check(read_by(parse_size));

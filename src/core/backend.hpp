@@ -68,6 +68,10 @@ class Backend {
   /// How long the oldest wait_host that has not come back has taken; zero if there is none. Inline queues have none.
   virtual std::chrono::steady_clock::duration longest_wait() const { return {}; }
 
+  /// Gives back to the system what was released, where that is cheap: much less will be allocated from now on, or other
+  /// sizes.
+  virtual void trim() noexcept {}
+
   virtual MemoryUse device_memory() const = 0;
   virtual MemoryUse staging_memory() const = 0;
 

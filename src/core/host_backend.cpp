@@ -40,6 +40,11 @@ class HostBackend final : public Backend {
   void wait_host(const Event&) override {}
   bool reached(const Event&) override { return true; }
 
+  void trim() noexcept override {
+    device_.trim();
+    staging_.trim();
+  }
+
   MemoryUse device_memory() const override { return device_.use(); }
   MemoryUse staging_memory() const override { return staging_.use(); }
 

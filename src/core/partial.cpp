@@ -167,10 +167,14 @@ const PartialBlock& PartialLayout::block(const std::string& name) const {
 }
 
 void HostPartial::AlignedDelete::operator()(std::byte* memory) const noexcept {
-  ::operator delete[](memory, std::align_val_t{alignment});
+  if (owned) ::operator delete[](memory, std::align_val_t{alignment});
 }
 
-HostPartial::HostPartial(PartialLayout layout) : layout_(std::move(layout)) {
+HostPartial HostPartial::over(PartialLayout layout, std::byte* memory) {
+  return {std::move(layout), std::unique_ptr<std::byte[], AlignedDelete>(memory, AlignedDelete{false})};
+}
+
+HostPartial::HostPartial(PartialLayout layout) : layout_(std::move(layout)), memory_(nullptr, AlignedDelete{true}) {
   const std::size_t bytes = std::max(layout_.total_bytes(), alignment);
   memory_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{alignment})));
   set_neutral(layout_, memory_.get());

@@ -23,6 +23,8 @@ struct PartialBlock {
   Combine combine = Combine::sum;
   std::int64_t count = 0;
   std::size_t offset = 0, bytes = 0;  ///< 64-byte aligned
+
+  bool operator==(const PartialBlock&) const = default;
 };
 
 class PartialLayout {
@@ -38,6 +40,7 @@ class PartialLayout {
   /// Combined blocks lie first: bytes [0, combined_bytes) are what is merged and saved.
   std::size_t combined_bytes() const { return combined_; }
   std::size_t total_bytes() const { return combined_ + scratch_; }
+  bool operator==(const PartialLayout&) const = default;
   std::size_t offset(const PartialBlock& block) const {
     return block.combine == Combine::none ? combined_ + block.offset : block.offset;
   }
@@ -65,10 +68,13 @@ class PartialView {
   std::byte* memory_ = nullptr;
 };
 
-/// A partial in host memory: owned, serialisable. Memory of the scratch blocks is there but is never touched here.
+/// A partial in host memory: owned (but see over()), serialisable. Memory of the scratch blocks is there but is never
+/// touched here.
 class HostPartial {
  public:
   explicit HostPartial(PartialLayout layout);  ///< the sum of nothing
+  /// What lies at `memory`, which outlives this.
+  static HostPartial over(PartialLayout layout, std::byte* memory);
 
   const PartialLayout& layout() const { return layout_; }
   PartialView view() { return {layout_, memory_.get()}; }
@@ -89,8 +95,12 @@ class HostPartial {
 
  private:
   struct AlignedDelete {
+    bool owned;
     void operator()(std::byte* memory) const noexcept;
   };
+
+  HostPartial(PartialLayout layout, std::unique_ptr<std::byte[], AlignedDelete> memory)
+      : layout_(std::move(layout)), memory_(std::move(memory)) {}
 
   PartialLayout layout_;
   std::unique_ptr<std::byte[], AlignedDelete> memory_;  ///< 64-byte aligned

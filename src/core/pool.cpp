@@ -40,8 +40,14 @@ std::size_t MemoryPool::rounded(std::size_t bytes) {
 }
 
 MemoryPool::~MemoryPool() {
+  trim();
+}
+
+void MemoryPool::trim() noexcept {
+  const std::scoped_lock lock(mutex_);
   for (auto& [bytes, buffers] : free_) {
     for (void* memory : buffers) source_.give_back(memory, bytes);
+    buffers.clear();
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Pooled memory, reused, with counts and high-water marks. First touch of memory is dear: nothing is given back to the
-// system before the pool dies.
+// system before the pool dies or is trimmed.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,6 +30,9 @@ class MemoryPool {
   /// Throws Error(failed) naming the size if there is no memory.
   void* allocate(std::size_t bytes);
   void release(void* memory, std::size_t bytes) noexcept;
+
+  /// Gives back to the system what nobody has.
+  void trim() noexcept;
 
   MemoryUse use() const;
   /// How many times the system was asked for memory.

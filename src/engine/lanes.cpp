@@ -47,11 +47,16 @@ Lanes::~Lanes() {
 }
 
 void Lanes::reset(Lane& lane) {
+  lane.reported.reset();
+  if (backend_.unified()) {  // a second partial a lane would be more than the memory plan counts
+    backend_.wait_host(backend_.record(lane.queue));
+    set_neutral(layout_, lane.memory.data());
+    return;
+  }
   HostPartial nothing(layout_);
   const auto bytes = nothing.combined();
   backend_.copy(lane.memory.data(), bytes.data(), bytes.size(), lane.queue);
   backend_.wait_host(backend_.record(lane.queue));
-  lane.reported.reset();
 }
 
 void Lanes::prepare(const Job& job, BlockShape shape) {
@@ -252,6 +257,10 @@ PartialView Lanes::merge() {
 
 HostPartial Lanes::fetch() {
   Lane& first = *lanes_.front();
+  if (backend_.unified()) {
+    backend_.wait_host(backend_.record(first.queue));
+    return HostPartial::over(layout_, first.memory.data());
+  }
   HostPartial partial(layout_);
   const auto bytes = partial.combined();
   backend_.copy(bytes.data(), first.memory.data(), bytes.size(), first.queue);

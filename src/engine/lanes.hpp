@@ -60,7 +60,8 @@ class Lanes {
 
   /// Merges what the lanes have summed into the first lane's partial, on first_queue().
   PartialView merge();
-  /// The first lane's partial in host memory.
+  /// The first lane's partial in host memory; where it lies there already it is not copied, and is good until the next
+  /// pass begins.
   HostPartial fetch();
 
  private:

@@ -13,10 +13,20 @@
 
 namespace rowmill {
 
+namespace {
+
+/// As it lies in a block; of sparse rows on average: indices and row starts are of 64 bits.
+std::int64_t bytes_of_row(const SourceInfo& source) {
+  const auto width = static_cast<std::int64_t>(size_of(source.type));
+  if (source.entries < 0) return std::max<std::int64_t>(1, source.columns * width);
+  return 8 + (8 + width) * source.entries / std::max<std::int64_t>(1, source.rows);
+}
+
+}  // namespace
+
 std::int64_t choose_block_rows(const BlockPreference& preference, const SourceInfo& source, std::int64_t wish) {
   if (wish > 0) return wish;
-  const std::int64_t row_bytes =
-      std::max<std::int64_t>(1, source.columns * static_cast<std::int64_t>(size_of(source.type)));
+  const std::int64_t row_bytes = bytes_of_row(source);
   const std::int64_t rows = std::max(preference.rows, preference.bytes / row_bytes);
   const std::int64_t chunk = std::max<std::int64_t>(1, source.storage_chunk_rows);
   if (rows >= chunk) return rows / chunk * chunk;
@@ -32,6 +42,12 @@ std::int64_t choose_block_rows(const BlockPreference& preference, const SourceIn
 BlockPreference preference_on(const std::string& backend, BlockPreference preference) {
   constexpr std::int64_t gpu_block_bytes = 64 << 20;
   if (backend == "cuda") preference.bytes = std::max(preference.bytes, gpu_block_bytes);
+  return preference;
+}
+
+BlockPreference preference_by_entries(BlockPreference preference) {
+  constexpr std::int64_t most_bytes = 2 << 20;
+  preference.bytes = std::min(preference.bytes, most_bytes);
   return preference;
 }
 
@@ -81,6 +97,15 @@ ProductChoice choose_precision(const std::string& wish, const ProductModel& mode
   return {*precision, chain};
 }
 
+bool multiplies_by_entries(const std::string& precision, const SourceInfo& source, const Ops& ops) {
+  if (source.entries < 0 || !ops.multiplies_entries()) return false;
+  if (precision != "auto" && precision != "fp64") return false;
+  // a product of two entries costs about as much as so many of dense tiles in fp32
+  constexpr double cost = 80;
+  const auto columns = static_cast<double>(source.columns);
+  return cost * source.entry_pairs <= static_cast<double>(source.rows) * columns * (columns + 1) / 2;
+}
+
 int processors_of_rank(int ranks_on_node) {
   return std::max(1, usable_processors() / std::max(1, ranks_on_node));
 }
@@ -89,23 +114,34 @@ std::int64_t memory_of_rank(std::int64_t node_bytes, int ranks_on_node) {
   return (node_bytes > 0 ? node_bytes : available_memory() / 4) / std::max(1, ranks_on_node);
 }
 
+std::int64_t dense_bytes_of(const SourceInfo& source) {
+  if (source.entries < 0) return 0;
+  const double bytes = static_cast<double>(source.rows) * static_cast<double>(source.columns) *
+                       static_cast<double>(size_of(source.type));
+  return static_cast<std::int64_t>(std::min(bytes, 0x1p62));
+}
+
 namespace {
 
 /// HDF5 and MPI buffers that come into being only when the result is combined and written (measured: 4 to 5 MiB).
 constexpr std::int64_t late_bytes = 6 << 20;
 
-/// The combined partial and one lane's copy of it while they are merged, the result's matrices while they are written.
-std::int64_t end_bytes(const PartialLayout& layout) {
-  const auto combined = static_cast<std::int64_t>(layout.combined_bytes());
-  std::int64_t result = 0;
+/// The tops of order-free sums while ranks combine, or the combined partial on the host and one lane's copy of it where
+/// partials are elsewhere; the result's matrices while they are written.
+std::int64_t end_bytes(const PartialLayout& layout, bool apart) {
+  std::int64_t result = 0, tops = 0;
   for (const PartialBlock& block : layout.blocks()) {
-    if (block.combine != Combine::none) result += block.count * 8 * 2;
+    if (block.combine == Combine::none) continue;
+    result += block.count * 8 * 2;
+    if (block.kind == ElementKind::binned) tops += 3 * block.count;
   }
-  return 2 * combined + 2 * result;
+  return (apart ? 2 * static_cast<std::int64_t>(layout.combined_bytes()) : tops) + 2 * result;
 }
 
-MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes) {
+MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
+                               bool apart) {
   MemoryPlan plan;
+  plan.apart = apart;
   plan.node_bytes = wish.node_bytes > 0 ? wish.node_bytes : available_memory() / 4;
   plan.ranks_on_node = std::max(1, wish.ranks_on_node);
   plan.budget = plan.node_bytes / plan.ranks_on_node;
@@ -114,8 +150,9 @@ MemoryPlan plan_without_counts(const MemoryWish& wish, const PartialLayout& layo
   plan.reader_bytes = wish.reader_bytes;
   plan.shared_bytes = wish.shared_bytes;
   plan.lanes_read = !wish.read_elsewhere;
-  plan.end_bytes = end_bytes(layout);
-  plan.fixed_bytes = resident_memory() + plan.end_bytes + late_bytes;
+  plan.end_bytes = end_bytes(layout, apart);
+  const std::int64_t program = wish.program_bytes > 0 ? wish.program_bytes : resident_memory();
+  plan.fixed_bytes = program + plan.end_bytes + late_bytes;
   return plan;
 }
 
@@ -174,6 +211,15 @@ std::int64_t check_need(const MemoryPlan& plan) {
                   format_size(plan.budget) + ": " + either(cures));
 }
 
+/// Who has sparse rows expects little memory to be taken, not a quarter of the machine.
+void keep_sparse_small(MemoryPlan& plan, const MemoryWish& wish, std::int64_t least) {
+  if (wish.node_bytes > 0 || wish.dense_bytes == 0) return;
+  const std::int64_t most = std::min(plan.node_bytes, wish.dense_bytes / 10);
+  if (most / plan.ranks_on_node < least) return;
+  plan.node_bytes = most;
+  plan.budget = most / plan.ranks_on_node;
+}
+
 /// The least that the device must have.
 std::int64_t check_device_need(const MemoryPlan& plan) {
   const std::int64_t least = plan.device_fixed + plan.lane_bytes + plan.queue_bytes + 2 * plan.slot_bytes;
@@ -192,9 +238,10 @@ std::int64_t check_device_need(const MemoryPlan& plan) {
 
 MemoryPlan plan_memory(const MemoryWish& wish, const PartialLayout& layout, std::int64_t slot_bytes,
                        std::int64_t blocks_of_rank) {
-  MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes);
+  MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes, false);
   plan.fixed_bytes += kShardBytes * blocks_of_rank;
   const std::int64_t least = check_need(plan);
+  keep_sparse_small(plan, wish, least);
   // What is left over the least goes to further lanes (each needs its sums and a block in hand), then to readers, then
   // to blocks read ahead.
   std::int64_t left = plan.budget - least;
@@ -217,9 +264,8 @@ MemoryPlan plan_device_memory(const MemoryWish& wish, const DeviceRoom& device, 
                               std::int64_t slot_bytes, std::int64_t blocks_of_rank) {
   constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t most_lanes = 2, most_readers = 8;
-  MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes);
+  MemoryPlan plan = plan_without_counts(wish, layout, slot_bytes, true);
   plan.fixed_bytes += kShardBytes * blocks_of_rank;
-  plan.apart = true;
   plan.queue_bytes = device.queue_bytes;
   plan.device_fixed = plan.lane_bytes;  // tops while ranks combine; both products while the first block is looked at
   plan.device_budget = device.bytes;

@@ -71,8 +71,10 @@ JobOptions chosen_job_options(const RunOptions& options, const SourceInfo& info,
     }
     chosen.precision = Precision::fp64;
   } else {
+    chosen.by_entries = multiplies_by_entries(options.precision, info, ops);
+    const std::string wish = chosen.by_entries ? "fp64" : options.precision;
     const ProductModel model{info.type, job.shifts, ops.compute_capability()};
-    const ProductChoice choice = choose_precision(options.precision, model, info.columns, options.rtol, ops);
+    const ProductChoice choice = choose_precision(wish, model, info.columns, options.rtol, ops);
     chosen.precision = choice.precision;
     chosen.chain_rows = choice.chain_rows;
     chosen.compute_capability = ops.compute_capability();

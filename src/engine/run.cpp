@@ -43,6 +43,7 @@ class Run {
     Next next = Next::pass_again;
     for (; next == Next::pass_again; ++report_.passes) {
       job_->begin_pass(state);
+      if (state.pass > 0) fit_lanes();
       mill_my_shard(state.pass);
       combine();
       HostPartial partial = on_device({Stage::combining}, [&] { return lanes_->fetch(); });
@@ -83,7 +84,8 @@ class Run {
     const SourceInfo& info = source_->info();
     const RowRange rows = chosen_rows(options_, info);
     take_device();
-    const BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
+    BlockPreference preference = preference_on(device_.backend->name(), block_preference(options_.job));
+    if (multiplies_by_entries(options_.precision, info, *device_.ops)) preference = preference_by_entries(preference);
     report_.block_rows = choose_block_rows(preference, info, options_.block_rows);
     grid_ = BlockGrid(rows, report_.block_rows);
     prepare_source();
@@ -92,11 +94,26 @@ class Run {
     report_.input = {rows.count, info.columns, info.type};
     job_ = make_job(options_.job, report_.input, job_options_);
 
-    PartialLayout layout = Lanes::extended(job_->layout(*device_.ops));
     sources_ = {source_.get(), nullptr, nullptr};
+    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
+    program_bytes_ = resident_memory();
+    make_lanes(Lanes::extended(job_->layout(*device_.ops)));
+  }
+
+  /// A later pass may take other scratch than the first.
+  void fit_lanes() {
+    PartialLayout layout = Lanes::extended(job_->layout(*device_.ops));
+    if (layout == lanes_->layout()) return;
+    pipeline_.reset();
+    lanes_.reset();
+    device_.backend->trim();
+    make_lanes(std::move(layout));
+  }
+
+  void make_lanes(PartialLayout layout) {
+    const SourceInfo& info = source_->info();
     const auto slot_bytes = static_cast<std::int64_t>(BlockPipeline::slot_bytes(sources_, grid_));
     report_.memory = plan_for_device(layout, slot_bytes);
-    shard_ = contiguous_shard(grid_, ranks_.rank(), ranks_.size());
     lanes_ = std::make_unique<Lanes>(
         std::move(layout), *device_.backend, *device_.ops,
         Lanes::Options{report_.memory.lanes, job_options_.missing == Missing::error,
@@ -109,8 +126,8 @@ class Run {
     spdlog::debug("{} blocks of {} rows, {} of them here; {} lanes, {} slots of {} bytes", grid_.count(),
                   grid_.block_rows(), shard_.size(), report_.memory.lanes, report_.memory.slots, slot_bytes);
     // while nothing is summed yet: kernels that are loaded later may wait for a collective that waits for them
-    const BlockShape shape{info.type, std::min(report_.block_rows, rows.count), info.columns, job_options_.precision,
-                           job_options_.chain_rows};
+    const BlockShape shape{info.type, std::min(report_.block_rows, grid_.rows().count), info.columns,
+                           job_options_.precision, job_options_.chain_rows};
     on_device({Stage::planning}, [&] { lanes_->prepare(*job_, shape); });
   }
 
@@ -158,7 +175,9 @@ class Run {
                           options_.io_threads,
                           source_->info().reader_bytes,
                           source_->info().shared_bytes,
-                          source_->info().read_elsewhere};
+                          source_->info().read_elsewhere,
+                          program_bytes_,
+                          dense_bytes_of(source_->info())};
     const std::int64_t blocks = contiguous_count(grid_, ranks_.rank(), ranks_.size());
     const Backend& backend = *device_.backend;
     if (backend.unified()) return plan_memory(wish, layout, slot_bytes, blocks);
@@ -289,6 +308,7 @@ class Run {
   std::unique_ptr<Source> source_;
   SourceSet sources_;
   BlockGrid grid_;
+  std::int64_t program_bytes_ = 0;  ///< resident before lanes and slots were made
   Shard shard_;
   JobOptions job_options_;
   Device device_;

@@ -18,7 +18,11 @@ class CovJob final : public Job {
   PartialLayout layout(const Ops& ops) const override {
     PartialLayout layout;
     add_moments(layout, input_.columns);
-    add_cross(layout, input_, options_.precision, ops);
+    if (by_entries()) {
+      add_sparse_cross(layout, input_, options_, ops);
+    } else {
+      add_cross(layout, input_, options_.precision, ops);
+    }
     return layout;
   }
 
@@ -35,10 +39,13 @@ class CovJob final : public Job {
 
   void accumulate(const Block& block, PartialView lane, Ops& ops, Queue queue) const override {
     accumulate_moments(block, lane, ops, queue);
+    if (by_entries()) return accumulate_sparse_cross(block, lane, ops, queue);
     accumulate_cross(block, column_map(lane), options_.precision, lane, ops, queue);
   }
 
-  const double* block_product(PartialView lane) const override { return lane.f64("block_product"); }
+  const double* block_product(PartialView lane) const override {
+    return by_entries() ? nullptr : lane.f64("block_product");
+  }
 
   Next finish(HostPartial& global, State& state, ResultSink& sink) override {
     Moments m = finish_moments(global, state, options_.ddof);
@@ -60,6 +67,9 @@ class CovJob final : public Job {
   }
 
  private:
+  /// Sparse rows have no shift in the first pass. A shift makes them dense: a second pass goes by tiles.
+  bool by_entries() const { return options_.by_entries && state_.pass == 0; }
+
   /// δ²/σ² above which a second pass with the known means is made: bounds grow by 1 + δ²/σ².
   double spread_limit() const { return options_.precision == Precision::fp64 ? 1e4 : 9; }
 

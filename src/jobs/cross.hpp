@@ -14,6 +14,19 @@ inline std::int64_t triangle(std::int64_t columns) {
   return columns * (columns + 1) / 2;
 }
 
+/// Adds the binned product and the scratch of products of sparse rows, entry by entry.
+inline void add_sparse_cross(PartialLayout& layout, const JobInput& input, const JobOptions& options, const Ops& ops) {
+  layout.add("product", ElementKind::binned, Combine::sum, triangle(input.columns));
+  const std::int64_t rows = std::min(options.block_rows, input.rows);
+  layout.add_scratch_bytes("sparse_scratch",
+                           static_cast<std::int64_t>(ops.sparse_product_scratch(rows, input.columns)));
+}
+
+/// Of the stored values: there is no shift.
+inline void accumulate_sparse_cross(const Block& block, PartialView lane, Ops& ops, Queue queue) {
+  ops.add_sparse_product(block, lane.raw("sparse_scratch"), lane.binned("product"), queue);
+}
+
 /// Adds the binned product, its block scratch and the kernel's scratch.
 inline void add_cross(PartialLayout& layout, const JobInput& input, Precision precision, const Ops& ops) {
   layout.add("product", ElementKind::binned, Combine::sum, triangle(input.columns));

@@ -12,11 +12,19 @@ class GramJob final : public Job {
 
   PartialLayout layout(const Ops& ops) const override {
     PartialLayout layout;
-    add_cross(layout, input_, options_.precision, ops);
+    if (options_.by_entries) {
+      add_sparse_cross(layout, input_, options_, ops);
+    } else {
+      add_cross(layout, input_, options_.precision, ops);
+    }
     return layout;
   }
 
   void pilot(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue) override {
+    if (options_.by_entries) {
+      state.arrays["measured_error"] = {0.0};
+      return;
+    }
     state.arrays["measured_error"] = {measure_error(block, {}, options_.precision, input_, lane, ops, queue)};
   }
 
@@ -24,10 +32,13 @@ class GramJob final : public Job {
   void prepare(PartialView, Ops&, Queue) const override {}
 
   void accumulate(const Block& block, PartialView lane, Ops& ops, Queue queue) const override {
+    if (options_.by_entries) return accumulate_sparse_cross(block, lane, ops, queue);
     accumulate_cross(block, {}, options_.precision, lane, ops, queue);
   }
 
-  const double* block_product(PartialView lane) const override { return lane.f64("block_product"); }
+  const double* block_product(PartialView lane) const override {
+    return options_.by_entries ? nullptr : lane.f64("block_product");
+  }
 
   Next finish(HostPartial& global, State& state, ResultSink& sink) override {
     const std::vector<double> packed = global.sums("product");

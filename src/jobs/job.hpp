@@ -26,6 +26,7 @@ struct JobOptions {
   int compute_capability = 0;           ///< of the device that products run on
   double rtol = 3e-5;
   std::int64_t block_rows = 0;  ///< rows of a block, as planned
+  bool by_entries = false;      ///< products of sparse rows entry by entry, in fp64
 };
 
 /// The shape of what is milled.
@@ -50,7 +51,7 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  /// What each lane sums, and its scratch.
+  /// What each lane sums, and its scratch, in the pass that begin_pass() told of, or the first.
   virtual PartialLayout layout(const Ops& ops) const = 0;
 
   /// A job's output with one line a row, if it has one.

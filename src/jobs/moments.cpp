@@ -75,6 +75,11 @@ void accumulate_moments(const Block& block, PartialView lane, Ops& ops, Queue qu
 void choose_shift(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue) {
   const ColumnMoments of_block = block_moments(lane);
   const std::int64_t columns = column_count(block.x);
+  if (std::holds_alternative<CsrRows>(block.x)) {
+    state.arrays["shift"] = std::vector<double>(static_cast<std::size_t>(columns), 0.0);
+    state.arrays["scale"] = std::vector<double>(static_cast<std::size_t>(columns), 1.0);
+    return;
+  }
   ops.column_moments(block, {}, of_block, queue);
   std::vector<double> target = fetch(of_block.sum, columns, ops, queue);
   std::vector<double> count = fetch(reinterpret_cast<const double*>(of_block.count), columns, ops, queue);

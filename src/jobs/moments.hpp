@@ -23,8 +23,8 @@ ColumnMap column_map(PartialView lane);
 /// Moments of one block, added to the lane's.
 void accumulate_moments(const Block& block, PartialView lane, Ops& ops, Queue queue);
 
-/// Rank 0: chooses each column's shift from a block: the finite value nearest to its mean there, or 0. Sets the state's
-/// "shift" and "scale" (ones).
+/// Rank 0: chooses each column's shift from a block: the finite value nearest to its mean there, or 0; sparse rows have
+/// the shift 0. Sets the state's "shift" and "scale" (ones).
 void choose_shift(const Block& block, PartialView lane, State& state, Ops& ops, Queue queue);
 
 /// Moments of all rows, finished. Arrays have one entry a column.

@@ -109,6 +109,75 @@ TEST(SameBits, FromStorageChunksThatBlocksShare_OnOneToFiveRanks) {
   }
 }
 
+/// A tenth of the values is stored; the mean of column 2 is far from its deviation, so that cov makes a second pass.
+Matrix<float> sparse_matrix(std::int64_t rows, std::int64_t columns, std::uint64_t seed, float far) {
+  Matrix<float> x(rows, columns);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(3, 1);
+  std::uniform_int_distribution<int> tenth(0, 9);
+  for (float& v : x.values) v = tenth(random) == 0 ? normal(random) : 0;
+  for (std::int64_t row = 0; row < rows && far > 0; ++row) x.at(row, 2) = normal(random) + far;
+  return x;
+}
+
+TEST(SameBits, FromSparseRows_OnOneToEightRanks) {
+  Folder folder;
+  test::write_sparse(folder / "sparse.h5", sparse_matrix(7321, 400, 5, 0));
+  test::write_sparse(folder / "far.h5", sparse_matrix(2321, 400, 6, 1000));
+  const std::string little = test::sanitized ? "300MiB" : "100MiB";
+  for (const char* file : {"sparse.h5:/X", "far.h5:/X"}) {
+    expect_same_bits(folder, folder / file,
+                     {{0, {"--threads", "3", "--memory", little, "--prefetch", "1"}},
+                      {0, {"--threads", "2", "--memory", "4GiB", "--prefetch", "50", "--io-threads", "4"}},
+                      {2, {"--threads", "1"}},
+                      {3, {"--threads", "2"}},
+                      {8, {"--threads", "1"}}});
+    EXPECT_EQ(test::read_attribute(folder / "alone.h5", "precision"), "fp64") << "by entries";
+    EXPECT_EQ(test::read_number_attribute(folder / "alone.h5", "passes"), file[0] == 'f' ? 2 : 1) << "of cov";
+  }
+}
+
+/// Each rank turns the columns of its own rows.
+TEST(SameBits, FromSparseColumns_OnOneToEightRanks_AreThoseOfRows) {
+  Folder folder;
+  const Matrix<float> x = sparse_matrix(3001, 60, 7, 0);
+  test::write_sparse(folder / "rows.h5", x);
+  test::write_sparse(folder / "columns.h5", x, true);
+  expect_same_bits(folder, folder / "columns.h5:/X", {{0, {"--threads", "3"}}, {3, {}}, {8, {"--threads", "1"}}});
+  for (const char* file : {"rows", "columns"}) {
+    const std::string input = folder / (std::string(file) + ".h5:/X"), output = folder / (std::string(file) + ".out");
+    const Outcome outcome = rowmill({"gram", input, "--block-rows", "300", "-o", output}, 3);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  const auto gram = test::read_result(folder / "rows.out", "gram");
+  ASSERT_EQ(gram.size(), 3600U);
+  EXPECT_TRUE(test::same_bits(gram, test::read_result(folder / "columns.out", "gram")));
+}
+
+/// Files that are joined go by entries as one file does.
+TEST(SameBits, FromSparseFilesJoined_AreThoseOfOneFile) {
+  Folder folder;
+  const Matrix<float> x = sparse_matrix(2000, 200, 8, 0);
+  test::write_sparse(folder / "whole.h5", x);
+  std::vector<std::string> words = {"gram", "--block-rows", "300", "-o", folder / "parts.out"};
+  for (const std::int64_t first : {0, 700}) {
+    Matrix<float> part(first == 0 ? 700 : 1300, 200);
+    std::copy_n(x.values.begin() + first * 200, part.values.size(), part.values.begin());
+    const std::string path = folder / ("part" + std::to_string(first) + ".h5");
+    test::write_sparse(path, part);
+    words.push_back(path + ":/X");
+  }
+  const Outcome whole = rowmill({"gram", folder / "whole.h5:/X", "--block-rows", "300", "-o", folder / "whole.out"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const Outcome parts = rowmill(words, 2);
+  ASSERT_EQ(parts.exit_code, 0) << parts.err;
+  EXPECT_EQ(test::read_attribute(folder / "whole.out", "precision"), "fp64") << "by entries";
+  EXPECT_EQ(test::read_attribute(folder / "parts.out", "precision"), "fp64");
+  const auto gram = test::read_result(folder / "whole.out", "gram");
+  ASSERT_EQ(gram.size(), 40000U);
+  EXPECT_TRUE(test::same_bits(gram, test::read_result(folder / "parts.out", "gram")));
+}
+
 TEST(MoreRanksThanRows, GiveWhatOneRankGives) {
   Folder folder;
   Matrix<double> x(3, 4);

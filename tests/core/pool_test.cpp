@@ -144,6 +144,27 @@ TEST(MemoryBudget, OfALimit_IsNeverPassedAndNamesWhatIsThere) {
   EXPECT_EQ(budget.use().limit, 100);
 }
 
+TEST(MemoryPool, Trimmed_GivesBackWhatNobodyHas) {
+  int taken = 0, given_back = 0;
+  MemoryPool pool({[&](std::size_t bytes) {
+                     ++taken;
+                     return std::malloc(bytes);
+                   },
+                   [&](void* memory, std::size_t) {
+                     ++given_back;
+                     std::free(memory);
+                   }});
+  void* const kept = pool.allocate(100);
+  pool.release(pool.allocate(100), 100);
+  pool.trim();
+  EXPECT_EQ(given_back, 1);
+  pool.release(pool.allocate(100), 100);
+  EXPECT_EQ(taken, 3) << "what was given back is not had any more";
+  pool.release(kept, 100);
+  pool.trim();
+  EXPECT_EQ(given_back, 3);
+}
+
 TEST(MemoryBudget, WithoutALimit_StillCounts) {
   MemoryBudget budget(0);
   budget.take(std::size_t{1} << 50);

@@ -23,6 +23,31 @@ TEST(BlockRows, OfAWish_AreTheWish) {
   EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1000, 10, DType::f32, 64), 77), 77);
 }
 
+/// Rows of n entries each.
+SourceInfo sparse_source(std::int64_t rows, std::int64_t columns, std::int64_t n) {
+  SourceInfo info = source_of(rows, columns, DType::f32);
+  info.entries = rows * n;
+  info.entry_pairs = static_cast<double>(rows) * static_cast<double>(n * (n + 1)) / 2;
+  return info;
+}
+
+TEST(BlockRows, OfSparseRows_CountWhatTheyHold) {
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, sparse_source(1'000'000, 100'000, 85), 0), 1020);
+  EXPECT_EQ(choose_block_rows({1 << 20, 256}, sparse_source(1'000'000, 100'000, 0), 0), 131072);
+}
+
+TEST(Products, OfSparseRows_AreMadeByEntriesWhereThatIsLessWork) {
+  const std::unique_ptr<Backend> backend = make_host_backend();
+  const std::unique_ptr<Ops> ops = make_host_ops(*backend);
+  EXPECT_TRUE(multiplies_by_entries("auto", sparse_source(1000, 2000, 40), *ops));
+  EXPECT_TRUE(multiplies_by_entries("fp64", sparse_source(1000, 2000, 40), *ops));
+  EXPECT_FALSE(multiplies_by_entries("fp32", sparse_source(1000, 2000, 40), *ops)) << "it is fp64";
+  EXPECT_TRUE(multiplies_by_entries("auto", sparse_source(1000, 2000, 220), *ops));
+  EXPECT_FALSE(multiplies_by_entries("auto", sparse_source(1000, 2000, 230), *ops));
+  EXPECT_TRUE(multiplies_by_entries("auto", sparse_source(1000, 2000, 0), *ops));
+  EXPECT_FALSE(multiplies_by_entries("auto", source_of(1000, 2000, DType::f32), *ops));
+}
+
 TEST(BlockRows, OfContiguousRows_FillThePreferredBytes) {
   EXPECT_EQ(choose_block_rows({1 << 20, 256}, source_of(1'000'000, 512, DType::f32), 0), 512);
 }
@@ -136,9 +161,34 @@ TEST(MemoryPlan, ThatFits_StaysWithinTheBudget) {
   }
 }
 
+TEST(MemoryPlan, OfSparseRows_KeepsWithinATenthOfTheDenseOnesWhereThatIsEnough) {
+  const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
+  const auto planned = [&](std::int64_t memory, std::int64_t tenth) {
+    MemoryWish wish{memory, 1, 8, 4, 0, 0};
+    wish.dense_bytes = 10 * tenth;
+    return plan_memory(wish, layout, 1 << 20, 1000);
+  };
+  const std::int64_t tenth = resident_memory() + 145'000'000;
+  const MemoryPlan small = planned(0, tenth);
+  EXPECT_LE(small.expected(), tenth);
+  EXPECT_EQ(small.lanes, 3);
+  EXPECT_EQ(planned(0, 1 << 20).lanes, 8) << "one lane does not fit in it";
+  EXPECT_EQ(planned(0, 0).lanes, 8) << "dense rows";
+  EXPECT_EQ(planned(4LL << 30, tenth).lanes, 8) << "as --memory says";
+}
+
+TEST(MemoryPlan, OfALaterPass_CountsTheProgramOnce) {
+  MemoryWish wish{1LL << 30, 1, 1, 4, 0, 0};
+  wish.program_bytes = 5 << 20;
+  const std::int64_t fixed = plan_memory(wish, layout_of(10), 1 << 20, 1000).fixed_bytes;
+  EXPECT_LT(fixed, 16 << 20);
+  wish.program_bytes += 1 << 20;
+  EXPECT_EQ(plan_memory(wish, layout_of(10), 1 << 20, 1000).fixed_bytes, fixed + (1 << 20));
+}
+
 TEST(MemoryPlan, OfALargePartial_TakesFewerLanes) {
   const PartialLayout layout = layout_of(1'000'000);  // 27 MB a lane
-  const std::int64_t tight = resident_memory() + 196'000'000;
+  const std::int64_t tight = resident_memory() + 145'000'000;
   EXPECT_EQ(plan_memory({tight, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 3);
   EXPECT_EQ(plan_memory({4LL << 30, 1, 8, 4, 0, 0}, layout, 1 << 20, 1000).lanes, 8);
 }

@@ -26,6 +26,7 @@ class SparseInput {
     plan_.way = (flags & 1) != 0 ? Way::csc : Way::csr;
     plan_.file_bytes = (flags & 2) != 0 ? 0 : 1 << 20;
     memory_limit_ = (flags & 4) != 0 ? 0 : 1 << 20;
+    prepares_ = (flags & 32) != 0;
     const std::int64_t rows = byte(), columns = byte();
     const int types = byte();
     plan_.shape = {rows, columns};
@@ -45,6 +46,12 @@ class SparseInput {
         make_sparse_source(plan_, {std::move(parts_[0]), std::move(parts_[1]), std::move(parts_[2])}, memory_limit_);
     const std::int64_t first = std::min(first_, plan_.shape[0]);
     const RowRange rows{first, plan_.shape[0] - first};
+    if (prepares_ && plan_.shape[0] > 0) {
+      const std::int64_t begin = first / 2;  // of rows that overlap with those that are read, or do not
+      source->prepare({.grid = BlockGrid({0, plan_.shape[0]}, 1),
+                       .rows = {begin, (plan_.shape[0] - begin) / 2},
+                       .memory_bytes = 1 << 20});
+    }
     require_rows(*source, rows);
     if (plan_.shape[1] == 0) return;
     source = select_columns(std::move(source), {plan_.shape[1] - 1, 0});
@@ -86,6 +93,7 @@ class SparseInput {
   std::size_t at_ = 0;
   InputPlan plan_;
   std::vector<std::unique_ptr<Source>> parts_;
+  bool prepares_ = false;
   std::int64_t memory_limit_ = 0, first_ = 0;
 };
 

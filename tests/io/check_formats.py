@@ -176,8 +176,35 @@ def check_twins(mill, random):
             scale = np.sqrt(np.outer(np.diag(other[name]), np.diag(other[name])))
             check(np.all(np.abs(one[name] - other[name]) <= 6e-5 * scale), f"{job} {options} of sparse rows and of their twin")
     x = dense.astype("f8")
+    # of so few entries products are made entry by entry, else by tiles
+    for share, means in ((0.02, 0), (0.02, 1000), (0.6, 0)):
+        check_products(mill, random, share, means)
     exact = mill.result("gram", "sparse.h5ad", "--precision", "fp64")
     check(exact is not None and np.array_equal(exact["gram"], x.T @ x), "gram of small integers is exact")
+
+
+def check_products(mill, random, share, mean):
+    """The same bits however it is run, fp64 where entries are multiplied, and right beside columns with large means."""
+    x = np.where(random.random((3000, 50)) < share, random.normal(1, 1, (3000, 50)), 0)
+    x[:, 7] = random.normal(0, 1, 3000) + mean if mean else x[:, 7]
+    x[:, 9] = 0
+    x[100:200] = 0
+    name = f"products{share}_{mean}.h5ad"
+    with h5py.File(mill.path(name), "w") as f:
+        anndata_group(f, "X", x)
+    scale = np.sqrt(np.outer(np.diag(x.T @ x), np.diag(x.T @ x)))
+    gram, cov, stats = (mill.result(job, name) for job in ("gram", "cov", "stats"))
+    if gram is None or cov is None or stats is None:
+        return
+    check(np.all(np.abs(gram["gram"] - x.T @ x) <= 1e-12 * scale), f"{name}: gram")
+    spread = np.outer(x.std(0), x.std(0))
+    check(np.all(np.abs(cov["covariance"] - np.cov(x.T)) <= 1e-11 * spread), f"{name}: covariance")
+    check(np.allclose(stats["variance"], x.var(0, ddof=1), rtol=1e-11, atol=0), f"{name}: variance")
+    for options in (("--threads", "1", "--prefetch", "1"), ("--threads", "3"), ("--memory", "200MiB")):
+        for job, wanted in (("gram", gram), ("cov", cov), ("stats", stats)):
+            got = mill.result(job, name, *options)
+            same = got is not None and all(np.array_equal(got[key], wanted[key], equal_nan=True) for key in wanted if key != "stderr")
+            check(same, f"{name}: {job} {options} gives other bits")
 
 
 def damaged(mill, name, change, words, shape=(3, 3)):

@@ -279,7 +279,7 @@ TEST_F(Helper, EndsWhenTheProgramIsKilled) {
 }
 
 TEST_F(Helper, ThatNeedsTooMuchMemory_IsAnInputError) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ROWMILL_SANITIZED
   GTEST_SKIP() << "sanitizers reserve address space without bound";
 #endif
   // one storage chunk of 512 MiB, compressed to little

@@ -200,6 +200,8 @@ TEST(Joined, SparseFiles_GiveSparseRows) {
   files.add_sparse(4, {0, 0}, {}, {});
   files.add_sparse(4, {0, 2, 3}, {1, 2, 0}, {4, 5, 6});
   const auto source = files.join();
+  EXPECT_EQ(source->info().entries, 6);
+  EXPECT_EQ(source->info().entry_pairs, 1 + 3 + 3 + 1);
   const std::vector<std::vector<float>> want = {{0, 0, 1, 0}, {}, {2, 0, 0, 3}, {}, {0, 4, 5, 0}, {6, 0, 0, 0}};
   for (std::int64_t first = 0; first <= 6; ++first) {
     for (std::int64_t count = 0; first + count <= 6; ++count) {

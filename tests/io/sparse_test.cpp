@@ -3,6 +3,7 @@
 
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include "tests/io/io_support.hpp"
 #include "tests/support/memory_source.hpp"
@@ -230,18 +231,75 @@ TEST(Csc, IsTheSameRowsAsCsr) {
   }
 }
 
+/// As small(), by columns.
+Parts<std::int32_t, float> small_by_columns() {
+  return {4, 3, {0, 1, 3, 4}, {2, 0, 3, 0}, {30, 10, 40, 20}, true, false};
+}
+
+ReadingPlan plan_to_read(const Source& source, RowRange rows) {
+  return {.grid = BlockGrid({0, source.info().rows}, 1), .rows = rows, .memory_bytes = 1 << 20};
+}
+
+TEST(Csc, HoldsTheRowsThatWillBeAskedFor_AndDeliversTheOthersToo) {
+  const auto source = small_by_columns().open();
+  using RowsAndEntries = std::pair<RowRange, std::int64_t>;
+  for (const auto& [rows, entries] : {RowsAndEntries{{0, 4}, 4}, {{2, 2}, 2}, {{1, 2}, 1}, {{0, 1}, 2}, {{3, 0}, 0}}) {
+    source->prepare(plan_to_read(*source, rows));
+    EXPECT_EQ(source->info().shared_bytes, 8 * entries + 8 * rows.count) << rows.first << " " << rows.count;
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_EQ(dense_of<float>(*source, {2, 1}), Dense{kSmall[2]});
+      EXPECT_EQ(dense_of<float>(*source, {0, 4}), kSmall);
+      EXPECT_EQ(dense_of<float>(*source, {1, 3}), (Dense{kSmall[1], kSmall[2], kSmall[3]}));
+    }
+  }
+}
+
+TEST(Csc, ReadBySeveralThreads_IsTurnedOnce) {
+  const auto source = small_by_columns().open();
+  source->prepare(plan_to_read(*source, {0, 3}));
+  const std::int64_t before = source->bytes_read();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&source, i] {
+      const RowRange rows{i % 3, 1};
+      EXPECT_EQ(dense_of<float>(*source, rows), Dense{kSmall[static_cast<std::size_t>(rows.first)]});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::int64_t once = source->bytes_read() - before;
+  EXPECT_GT(once, 0);
+  dense_of<float>(*source, {0, 3});
+  EXPECT_EQ(source->bytes_read() - before, once);
+  dense_of<float>(*source, {0, 4});
+  EXPECT_EQ(source->bytes_read() - before, 2 * once) << "a row more, and a walk";
+}
+
+TEST(Csc, OfRowsThatFit_IsReadThoughAllOfThemWouldNot) {
+  const auto source = small_by_columns().open(40);
+  EXPECT_EQ(error_of([&] { source->prepare(plan_to_read(*source, {0, 4})); }).code(), ExitCode::input);
+  source->prepare(plan_to_read(*source, {2, 2}));
+  EXPECT_EQ(dense_of<float>(*source, {2, 2}), (Dense{kSmall[2], kSmall[3]}));
+}
+
 TEST(Csc, LargerThanMayBeHeld_IsRefusedWithTheCure) {
-  auto parts = small<std::int32_t, float>();
-  parts.by_columns = true;
-  parts.pointers = {0, 1, 3, 4};
-  parts.indices = {2, 0, 3, 0};
-  parts.values = {30, 10, 40, 20};
+  auto parts = small_by_columns();
   EXPECT_EQ(dense_of<float>(*parts.open(), {0, 4}), kSmall);
-  const Error e = error_of([&] { parts.open(100); });
+  const auto large = parts.open(40);
+  const Error e = error_of([&] { dense_of<float>(*large, {0, 4}); });
   EXPECT_EQ(e.code(), ExitCode::input);
   EXPECT_NE(std::string(e.what()).find("tocsr()"), std::string::npos) << e.what();
   parts.indices = {2, 0, 4, 0};
   expect_refused(parts, "column 1 has a value in row 4");
+}
+
+TEST(Sparse, TellsItsEntriesAndTheProductsOfItsRows) {
+  for (const auto& parts : {small<std::int32_t, float>(), small_by_columns()}) {
+    const auto source = parts.open();
+    EXPECT_EQ(source->info().entries, 4);
+    EXPECT_EQ(source->info().entry_pairs, 3 + 1 + 1);
+  }
+  const auto chosen = select_columns(small<std::int32_t, float>().open(), {0, 1, 2, 0, 1, 2});
+  EXPECT_EQ(chosen->info().entries, 8);
 }
 
 TEST(SelectColumns, OfSparseRows_DeliversTheSameAsOfDenseOnes) {

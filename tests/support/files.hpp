@@ -126,6 +126,52 @@ void write_h5(const std::string& path, const Matrix<T>& matrix, const H5Storage&
   H5Fclose(file);
 }
 
+/// Writes the nonzero values as AnnData's sparse group /X: by rows (CSR), or by columns (CSC).
+template <typename T>
+void write_sparse(const std::string& path, const Matrix<T>& matrix, bool by_columns = false) {
+  std::vector<std::int64_t> pointers = {0}, indices;
+  std::vector<T> values;
+  const std::int64_t lines = by_columns ? matrix.columns : matrix.rows;
+  const std::int64_t length = by_columns ? matrix.rows : matrix.columns;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    for (std::int64_t k = 0; k < length; ++k) {
+      const T value = by_columns ? matrix.at(k, line) : matrix.at(line, k);
+      if (value == T{}) continue;
+      indices.push_back(k);
+      values.push_back(value);
+    }
+    pointers.push_back(static_cast<std::int64_t>(values.size()));
+  }
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t group = H5Gcreate2(file, "X", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const auto write_list = [&](const char* name, hid_t type, std::size_t count, const void* data) {
+    const hsize_t size = count;
+    const hid_t space = H5Screate_simple(1, &size, nullptr);
+    const hid_t list = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(list, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data);
+    H5Dclose(list);
+    H5Sclose(space);
+  };
+  write_list("indptr", H5T_NATIVE_INT64, pointers.size(), pointers.data());
+  write_list("indices", H5T_NATIVE_INT64, indices.size(), indices.data());
+  write_list("data", h5_type<T>(), values.size(), values.data());
+  const auto write_attribute = [&](const char* name, hid_t type, hid_t space, const void* data) {
+    const hid_t attribute = H5Acreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(attribute, type, data);
+    H5Aclose(attribute);
+    H5Sclose(space);
+  };
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, 10);
+  write_attribute("encoding-type", text, H5Screate(H5S_SCALAR), by_columns ? "csc_matrix" : "csr_matrix");
+  H5Tclose(text);
+  const hsize_t two = 2;
+  const std::int64_t shape[2] = {matrix.rows, matrix.columns};
+  write_attribute("shape", H5T_NATIVE_INT64, H5Screate_simple(1, &two, nullptr), shape);
+  H5Gclose(group);
+  H5Fclose(file);
+}
+
 /// A data set of a result file as doubles; empty if it is not there.
 inline std::vector<double> read_result(const std::string& path, const std::string& name) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

@@ -34,6 +34,13 @@ class ForwardingOps : public Ops {
                      Queue queue) override {
     to_.cross_product(block, map, precision, scratch, packed, queue);
   }
+  bool multiplies_entries() const override { return to_.multiplies_entries(); }
+  std::size_t sparse_product_scratch(std::int64_t rows, std::int64_t columns) const override {
+    return to_.sparse_product_scratch(rows, columns);
+  }
+  void add_sparse_product(const Block& block, void* scratch, BinnedView acc, Queue queue) override {
+    to_.add_sparse_product(block, scratch, acc, queue);
+  }
   void add_binned(BinnedView acc, const double* values, Queue queue) override { to_.add_binned(acc, values, queue); }
   void merge_binned(BinnedView acc, BinnedView other, Queue queue) override { to_.merge_binned(acc, other, queue); }
   void align_binned(BinnedView acc, const std::int8_t* tops, Queue queue) override {

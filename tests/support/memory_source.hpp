@@ -80,6 +80,11 @@ class MemorySource : public Source {
     }
     source->values_.resize(value.size() * sizeof(T));
     if (!value.empty()) std::memcpy(source->values_.data(), value.data(), source->values_.size());
+    source->info_.entries = row_start.back();
+    for (std::size_t row = 1; row < row_start.size(); ++row) {
+      const auto n = static_cast<double>(row_start[row] - row_start[row - 1]);
+      source->info_.entry_pairs += n * (n + 1) / 2;
+    }
     source->row_start_ = std::move(row_start);
     source->index_ = std::move(index);
     return source;

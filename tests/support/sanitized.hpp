@@ -4,7 +4,7 @@
 namespace rowmill::test {
 
 /// Such a build is slow, and its own memory counts as the program's.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ROWMILL_SANITIZED
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;
