@@ -34,13 +34,14 @@ class ColumnJoinSource : public DenseSource {
       const std::vector<std::string>& warnings = source->info().warnings;
       for (std::size_t i = said; i < warnings.size(); ++i) warn(warnings[i]);
     }
+    block_rows_ = plan.grid.block_rows();
     count_memory();
   }
 
  protected:
   void fill(RowRange rows, std::byte* to) override {
-    const std::int64_t chunk = std::max<std::int64_t>(1, info().storage_chunk_rows);
-    const std::int64_t slice_rows = std::max<std::int64_t>(1, kSliceBytes / row_bytes() / chunk) * chunk;
+    // slices small enough for the cache, but all in one go where storage chunks are decoded
+    const std::int64_t slice_rows = decodes_ ? rows.count : std::max<std::int64_t>(1, kSliceBytes / row_bytes());
     for (RowRange slice = rows; slice.first < rows.end(); slice.first = slice.end()) {
       slice.count = std::min(slice_rows, rows.end() - slice.first);
       for (std::size_t i = 0; i < sources_.size(); ++i) {
@@ -56,12 +57,15 @@ class ColumnJoinSource : public DenseSource {
 
  private:
   void count_memory() {
-    std::int64_t reader_bytes = 0, shared_bytes = 0;
+    std::int64_t reader_bytes = 0, shared_bytes = 0, most_of_block = 0;
+    const RowRange block{0, std::min(block_rows_, info().rows)};
     for (const auto& source : sources_) {
       reader_bytes += source->info().reader_bytes;
       shared_bytes += source->info().shared_bytes;
+      most_of_block = std::max(most_of_block, static_cast<std::int64_t>(source->bytes_for(block)));
     }
-    needs_memory_a_reader(reader_bytes);
+    decodes_ = reader_bytes > 0;
+    needs_memory_a_reader(decodes_ ? reader_bytes + most_of_block : 0);
     needs_shared_memory(shared_bytes);
   }
 
@@ -83,6 +87,8 @@ class ColumnJoinSource : public DenseSource {
 
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<std::vector<std::int64_t>> places_;
+  bool decodes_ = false;
+  std::int64_t block_rows_ = 1;
   std::mutex counted_mutex_;
   std::int64_t counted_ = 0;
   MemoryPool scratch_;

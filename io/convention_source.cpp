@@ -1,20 +1,19 @@
 #include "io/convention_source.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 #include <variant>
 
-#include "core/pool.hpp"
-#include "io/scratch.hpp"
 #include "io/stored_values.hpp"
 
 namespace rowmill {
 
 namespace {
-
-constexpr std::int64_t kSliceBytes = 1 << 20;
 
 std::size_t padded(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -105,11 +104,6 @@ class ConventionSource : public Source {
     converts_ = converts(stored_, conventions);
     masks_ = delivers_mask(stored_, conventions);
     info_.type = delivered_type(stored_, conventions);
-    if (!converts_) return;
-    const auto row = std::max<std::size_t>(1, source_->bytes_for({0, 1}));
-    slice_rows_ = std::max<std::int64_t>(1, kSliceBytes / static_cast<std::int64_t>(row));
-    const std::int64_t chunk = std::max<std::int64_t>(1, info_.storage_chunk_rows);
-    if (slice_rows_ > chunk) slice_rows_ = slice_rows_ / chunk * chunk;
   }
 
   const SourceInfo& info() const override { return info_; }
@@ -124,6 +118,7 @@ class ConventionSource : public Source {
   std::size_t bytes_for(RowRange rows) const override {
     const auto elements = static_cast<std::size_t>(rows.count * info_.columns);
     const std::size_t values = elements * size_of(info_.type);
+    if (converts_) return std::max(values, source_->bytes_for(rows));
     return masks_ ? padded(values) + padded(elements) : values;
   }
 
@@ -143,12 +138,12 @@ class ConventionSource : public Source {
     const Rules<typename Element::Value> rules(conventions_);
     const std::int64_t columns = info_.columns;
     SourceRows result{DenseRows{to.data(), info_.type, rows.count, columns, columns}, {}};
-    if (converts_) {
-      convert<Element>(rules, rows, reinterpret_cast<double*>(to.data()));
-      return result;
-    }
     const std::int64_t elements = rows.count * columns;
     source_->read(rows, to.first(source_->bytes_for(rows)));
+    if (converts_) {
+      widen<Element>(rules, to.data(), elements);
+      return result;
+    }
     if constexpr (std::is_integral_v<typename Element::Value>) {
       auto* mask =
           reinterpret_cast<std::uint8_t*>(to.data()) + padded(static_cast<std::size_t>(elements) * Element::bytes);
@@ -176,20 +171,15 @@ class ConventionSource : public Source {
     return any != 0;
   }
 
+  /// In place, from the last value on: none is overwritten before it is read. So the source is asked for all rows in
+  /// one go, and decodes what they share once.
   template <typename Element, typename T>
-  void convert(const Rules<T>& rules, RowRange rows, double* to) {
-    for (std::int64_t first = rows.first; first < rows.end();) {
-      const std::int64_t end = std::min(rows.end(), (first / slice_rows_ + 1) * slice_rows_);
-      const RowRange slice{first, end - first};
-      const Scratch scratch(scratch_, std::max<std::size_t>(64, source_->bytes_for(slice)));
-      source_->read(slice, {scratch.data(), scratch.size()});
-      const std::byte* from = scratch.data();
-      for (std::int64_t i = slice.count * info_.columns; i > 0; --i, from += Element::bytes, ++to) {
-        const T value = Element::load(from);
-        *to = rules.is_missing(value) ? std::numeric_limits<double>::quiet_NaN()
-                                      : static_cast<double>(value) * scale_ + offset_;
-      }
-      first = end;
+  void widen(const Rules<T>& rules, std::byte* rows, std::int64_t elements) const {
+    for (std::int64_t i = elements; i-- > 0;) {
+      const T value = Element::load(rows + i * static_cast<std::int64_t>(Element::bytes));
+      const double wide = rules.is_missing(value) ? std::numeric_limits<double>::quiet_NaN()
+                                                  : static_cast<double>(value) * scale_ + offset_;
+      std::memcpy(rows + i * static_cast<std::int64_t>(sizeof wide), &wide, sizeof wide);
     }
   }
 
@@ -199,10 +189,8 @@ class ConventionSource : public Source {
   SourceInfo info_;
   double scale_, offset_;
   bool converts_ = false, masks_ = false;
-  std::int64_t slice_rows_ = 1;
   std::mutex counted_mutex_;
   std::int64_t counted_ = 0;
-  MemoryPool scratch_;
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ class SelectedColumns : public Source {
     // a source that asks for room beside its values may deliver a mask
     may_mask_ = source_->bytes_for({0, 64}) >= 64 * inner_columns * (width_ + 1);
     info_.columns = static_cast<std::int64_t>(columns_.size());
+    slice_rows_ = rows_of_slice();
     if (!info_.column_names.empty()) {
       std::vector<std::string> names;
       for (const std::int64_t column : columns_) names.push_back(info_.column_names[static_cast<std::size_t>(column)]);
@@ -40,7 +41,12 @@ class SelectedColumns : public Source {
 
   void prepare(const ReadingPlan& plan) override {
     source_->prepare(plan);
+    slice_rows_ = rows_of_slice();
     info_.reader_bytes = source_->info().reader_bytes;
+    if (info_.reader_bytes > 0) {
+      const std::int64_t most = std::min({slice_rows_, plan.grid.block_rows(), info_.rows});
+      info_.reader_bytes += static_cast<std::int64_t>(source_->bytes_for({0, most}));
+    }
     info_.shared_bytes = source_->info().shared_bytes;
     info_.warnings = source_->info().warnings;
   }
@@ -55,9 +61,8 @@ class SelectedColumns : public Source {
     const std::int64_t columns = info_.columns;
     const std::size_t mask_at = padded(static_cast<std::size_t>(rows.count * columns) * width_);
     SourceRows result{DenseRows{to.data(), info_.type, rows.count, columns, columns}, {}};
-    const std::int64_t slice_rows = rows_of_slice();
     for (std::int64_t first = rows.first; first < rows.end();) {
-      const std::int64_t end = std::min(rows.end(), (first / slice_rows + 1) * slice_rows);
+      const std::int64_t end = std::min(rows.end(), end_of_slice(first));
       const RowRange slice{first, end - first};
       const Scratch scratch(scratch_, source_->bytes_for(slice));
       const SourceRows all = source_->read(slice, {scratch.data(), scratch.size()});
@@ -84,11 +89,22 @@ class SelectedColumns : public Source {
     counted_ = now;
   }
 
-  /// Slices small enough for the cache, but of whole storage chunks.
+  /// Slices small enough for the cache, but of whole storage chunks where they are decoded.
   std::int64_t rows_of_slice() const {
     const auto row_bytes = std::max<std::size_t>(1, source_->bytes_for({0, 1}));
-    const std::int64_t chunk = std::max<std::int64_t>(1, info_.storage_chunk_rows);
+    const bool decoded = source_->info().reader_bytes > 0;
+    const std::int64_t chunk = decoded ? std::max<std::int64_t>(1, info_.storage_chunk_rows) : 1;
     return chunk * std::max<std::int64_t>(1, static_cast<std::int64_t>((1U << 20) / row_bytes) / chunk);
+  }
+
+  /// Storage chunks are counted from the first row of their file.
+  std::int64_t end_of_slice(std::int64_t row) const {
+    const auto& files = info_.files;
+    const auto after = std::upper_bound(files.begin(), files.end(), row,
+                                        [](std::int64_t wanted, const SourceFile& f) { return wanted < f.first_row; });
+    const std::int64_t first = after == files.begin() ? 0 : std::prev(after)->first_row;
+    const std::int64_t end = after == files.end() ? info_.rows : after->first_row;
+    return std::min(end, first + ((row - first) / slice_rows_ + 1) * slice_rows_);
   }
 
   void pick(const std::byte* from, std::int64_t stride, std::int64_t rows, std::size_t width, std::byte* to) const {
@@ -118,6 +134,7 @@ class SelectedColumns : public Source {
   SourceInfo info_;
   std::size_t width_ = 0;
   bool may_mask_ = false;
+  std::int64_t slice_rows_ = 1;
   std::mutex counted_mutex_;
   std::int64_t counted_ = 0;
   MemoryPool scratch_;

@@ -25,7 +25,9 @@ struct Walk {
 };
 
 #ifdef ROWMILL_HAVE_CHUNK_ITER
-int take_chunk(const hsize_t* first, unsigned mask, haddr_t address, hsize_t bytes, void* to) {
+/// The types of mask and size differ among releases: 1.14.0 has uint32_t for a size, later ones hsize_t.
+template <typename Mask, typename Size>
+int take_chunk(const hsize_t* first, Mask mask, haddr_t address, Size bytes, void* to) {
   static_cast<Walk*>(to)->take(first, mask, address, bytes);
   return 0;
 }

@@ -12,12 +12,15 @@ bool counts_from_the_end(const Format& format, std::size_t axes) {
   return format.name == "matlab" || (format.name == "loom" && axes == 2);
 }
 
+/// Of an empty array MATLAB stores the size in place of values.
+bool is_empty_in_matlab(hid_t dataset) {
+  const std::vector<Number> empty = number_attribute(dataset, "MATLAB_empty");
+  return !empty.empty() && empty[0].bits != 0;
+}
+
 std::string why_not_in_matlab(hid_t dataset) {
   const std::string kind = text_attribute(dataset, "MATLAB_class").value_or("");
-  const std::vector<Number> empty = number_attribute(dataset, "MATLAB_empty");
-  if (!empty.empty() && empty[0].bits != 0) {
-    return "it is an empty MATLAB array: the numbers that are stored are its size";
-  }
+  if (is_empty_in_matlab(dataset)) return "it is an empty MATLAB array: the numbers that are stored are its size";
   if (has_attribute(dataset, "MATLAB_object_decode")) {
     return "it is a MATLAB object (" + kind + "), not an array of numbers: save its numbers as one";
   }
@@ -59,8 +62,10 @@ void apply_view(hid_t file, const OpenedDataset& dataset, const std::string& pat
   if (format.name == "hdf5" && has_netcdf_fill(dataset)) {
     json["warnings"].push_back(
         "its fill value, 9.96921e+36, is that of netCDF: values equal to it are read as numbers, with --format netcdf "
-        "as "
-        "missing");
+        "as missing");
+  }
+  if (format.name != "matlab" && is_empty_in_matlab(dataset.id())) {
+    json["warnings"].push_back("it is an empty MATLAB array: the numbers that are read are its size");
   }
   if (format.name == "loom" && dataset.shape().size() == 2 && axis == 0) {
     json["warnings"].push_back(

@@ -367,6 +367,8 @@ def check_matlab(mill):
     mill.expect_matrix("m.mat:/S", sparse)
     mill.expect_matrix("m.mat:/Z", np.zeros((5, 2)))
     mill.expect_refused("m.mat:/E", "empty MATLAB array")
+    as_stored = mill.expect_matrix("m.mat:/E", np.array([[4], [2], [0]]), "--format", "hdf5")
+    check(as_stored is None or "empty MATLAB array" in as_stored["stderr"], "an empty array read as stored is said to be one")
     mill.expect_refused("m.mat:/T", "text")
     mill.expect_refused("m.mat:/C", "complex128")
     mill.expect_refused("m.mat:/O", "MATLAB object")
