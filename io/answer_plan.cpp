@@ -69,7 +69,8 @@ InputPlan plan_of_answers(InputPlan plan, const std::string& format, std::int64_
   const std::string name = plan.name();
   if (format != "hdf5" && answer.json.contains("group")) {
     // its parts are planned as they are stored
-    const PlanPart plan_part = [&, file = plan](const std::string& part, int row_axis) {
+    const InputPlan file = plan;
+    const PlanPart plan_part = [&](const std::string& part, int row_axis) {
       InputPlan of_part = file;
       of_part.dataset = part;
       of_part.row_axis = row_axis;

@@ -6,13 +6,15 @@
 
 namespace rowmill::test {
 
+__extension__ using Wide = __int128;
+
 inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
 /// Bytes of all its elements; wide enough for whatever fits in int64.
-inline __int128 bytes_of(const InputPlan& plan) {
-  __int128 bytes = static_cast<__int128>(size_of(plan.type));
+inline Wide bytes_of(const InputPlan& plan) {
+  Wide bytes = static_cast<Wide>(size_of(plan.type));
   for (const std::int64_t extent : plan.shape) {
     require(extent >= 0);
     bytes *= extent;
@@ -28,7 +30,7 @@ inline void require_whole_chunks(const InputPlan& plan) {
     require(entry.grid_index > before);
     before = entry.grid_index;
     require(entry.bytes > 0 && entry.address >= 0);
-    require(static_cast<__int128>(entry.address) + entry.bytes <= plan.file_bytes);
+    require(static_cast<Wide>(entry.address) + entry.bytes <= plan.file_bytes);
   }
   for (const std::int64_t extent : plan.chunk) require(extent > 0);
   for (const FilterStep& step : plan.filters) require(why_not_decoded(step).empty());
@@ -38,7 +40,7 @@ inline void require_whole_chunks(const InputPlan& plan) {
 inline void require_sound(const InputPlan& plan) {
   require(!plan.shape.empty() && plan.shape.size() <= kMaxAxes);
   require(plan.row_axis >= 0 && static_cast<std::size_t>(plan.row_axis) < plan.shape.size());
-  const __int128 bytes = bytes_of(plan);
+  const Wide bytes = bytes_of(plan);
   require(plan.rows() == 0 || plan.columns() > 0);
   if (plan.way == Way::contiguous && bytes > 0) require(plan.offset >= 0 && plan.offset + bytes <= plan.file_bytes);
   if (plan.way == Way::chunks || plan.way == Way::fetched) require_whole_chunks(plan);
