@@ -70,12 +70,15 @@ bool launched_by_mpi() {
   return false;
 }
 
-World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::chrono::milliseconds start_allowance) {
+World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::chrono::milliseconds start_allowance,
+             bool start_alone) {
   const bool up = mpi_is_up();
   if (!up && !launched_by_mpi()) {
     refuse_strangers();
-    communicator_ = make_self_communicator();
-    return;
+    if (!start_alone) {
+      communicator_ = make_self_communicator();
+      return;
+    }
   }
   const CallWatch watch(timeout.count() == 0 ? timeout : timeout + start_allowance, "not all ranks have started",
                         "one is stopped or its node cannot be reached; give a longer --timeout where starting takes "
