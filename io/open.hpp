@@ -21,7 +21,7 @@ struct InputRequest {
   std::string helper;                           ///< path of the helper program; empty: beside this program
   std::int64_t memory_limit = 1LL << 30;        ///< of the helper, bytes
   std::chrono::milliseconds time_limit{60000};  ///< of one answer of the helper
-  MpiThread* mpi = nullptr;  ///< reads data sets by MPI-IO; null: they are read directly
+  MpiThread* mpi = nullptr;                     ///< reads data sets by MPI-IO; null: they are read directly
 };
 
 /// "FILE:/DATASET" cut at the last ":/" after which no file of the whole name exists.

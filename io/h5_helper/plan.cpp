@@ -21,7 +21,8 @@ std::string by(const std::vector<hsize_t>& extents) {
 std::string fill_text(const OpenedDataset& dataset) {
   const std::size_t bytes = size_of(dataset.element().type);
   std::vector<unsigned char> value(std::max<std::size_t>(bytes, H5Tget_size(dataset.datatype())));
-  if (!leaves_buffer(dataset.creation()) && !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
+  if (!leaves_buffer(dataset.creation()) &&
+      !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
     const Id type = memory_type(dataset.datatype(), dataset.element());
     must(H5Pget_fill_value(dataset.creation(), type, value.data()), "fill value");
   }

@@ -52,6 +52,18 @@ void check_inside(hid_t creation) {
   }
 }
 
+/// Where all ranks read together, HDF5 1.10 looks for storage chunks that were never written at an address that is
+/// none.
+bool fits_collective(hid_t dataset, hid_t creation, const InputPlan& plan) {
+  if (H5Pget_layout(creation) != H5D_CHUNKED) return true;
+  const Id space(H5Dget_space(dataset), H5Sclose, "shape");
+  hsize_t stored = 0, all = 1;
+  must(H5Dget_num_chunks(dataset, space, &stored), "storage chunks");
+  for (std::size_t axis = 0; axis < plan.shape.size(); ++axis)
+    all *= static_cast<hsize_t>((plan.shape[axis] - 1) / plan.chunk[axis] + 1);
+  return stored == all;
+}
+
 /// Buffers were sized by the plan.
 void check_as_planned(hid_t dataset, const h5::Element& element, const InputPlan& plan) {
   const Id space(H5Dget_space(dataset), H5Sclose, "shape");
@@ -89,6 +101,7 @@ struct MpiioDataset::Impl {
       check_as_planned(dataset, element, plan);
       type = h5::memory_type(stored, element);
       leaves_buffer = h5::leaves_buffer(creation);
+      collective = together && fits_collective(dataset, creation, plan);
       file_space = Id(H5Dget_space(dataset), H5Sclose, "shape");
       transfer = Id(H5Pcreate(H5P_DATASET_XFER), H5Pclose, "transfer list");
     } catch (...) {
@@ -106,12 +119,13 @@ struct MpiioDataset::Impl {
     leave_open(file);
   }
 
-  void transfer_by(bool collective) {
-    must(H5Pset_dxpl_mpio(transfer, collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT), "transfer list");
+  void transfer_by(bool in_round) {
+    must(H5Pset_dxpl_mpio(transfer, in_round && collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
+         "transfer list");
   }
 
   std::string name;
-  bool together, leaves_buffer = false;
+  bool together, leaves_buffer = false, collective = false;
   std::size_t row_axis, element_bytes = 1;
   std::vector<hsize_t> shape;
   Id file, dataset, type, file_space, transfer;  // closed in the opposite order
@@ -131,7 +145,7 @@ MpiioDataset::~MpiioDataset() {
   impl_.reset();
 }
 
-void MpiioDataset::read(RowRange rows, std::byte* to, bool collective) {
+void MpiioDataset::read(RowRange rows, std::byte* to, bool in_round) {
   const H5Quiet quiet;
   Impl& d = *impl_;
   std::vector<hsize_t> start(d.shape.size(), 0), extent = d.shape;
@@ -145,7 +159,7 @@ void MpiioDataset::read(RowRange rows, std::byte* to, bool collective) {
     }
     must(H5Sselect_hyperslab(d.file_space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr), "selection");
     const Id memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose, "selection");
-    d.transfer_by(collective);
+    d.transfer_by(in_round);
     must(H5Dread(d.dataset, d.type, memory, d.file_space, d.transfer, to), "HDF5 cannot read them");
   } catch (const Refusal& refusal) {
     throw Error(ExitCode::input, d.name + ": rows " + std::to_string(rows.first) + " to " +
@@ -156,6 +170,7 @@ void MpiioDataset::read(RowRange rows, std::byte* to, bool collective) {
 void MpiioDataset::take_part() {
   const H5Quiet quiet;
   Impl& d = *impl_;
+  if (!d.collective) return;
   try {
     const hsize_t one = 1;
     std::uint64_t nowhere = 0;

@@ -11,7 +11,7 @@ namespace rowmill {
 class MpiioDataset {
  public:
   struct Opening {
-    bool together = false;             ///< collective over MPI_COMM_WORLD; else by this rank alone
+    bool together = false;               ///< collective over MPI_COMM_WORLD; else by this rank alone
     std::int64_t cache_bytes = 1 << 20;  ///< of decoded storage chunks
   };
 
@@ -25,9 +25,10 @@ class MpiioDataset {
   /// could last for ever.
   ~MpiioDataset();
 
-  /// As they lie in the file: all axes, of the row axis these rows only. `collective`: all ranks read at once.
+  /// As they lie in the file: all axes, of the row axis these rows only. `in_round`: all ranks are in read() or
+  /// take_part().
   /// Throws Error(input) naming the rows.
-  void read(RowRange rows, std::byte* to, bool collective);
+  void read(RowRange rows, std::byte* to, bool in_round);
 
   /// This rank's part of a collective read in which it reads nothing.
   void take_part();

@@ -27,7 +27,8 @@ class MpiThread {
 
   /// The thread that makes it is the one that does all MPI. `while_waiting` is called in every wait for other ranks
   /// while they open a file, and may throw.
-  explicit MpiThread(Mode mode, std::function<void()> while_waiting = [] {});
+  explicit MpiThread(
+      Mode mode, std::function<void()> while_waiting = [] {});
   MpiThread(const MpiThread&) = delete;
   MpiThread& operator=(const MpiThread&) = delete;
 

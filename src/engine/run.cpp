@@ -84,7 +84,8 @@ class Run {
       plan = with_heartbeats(ranks_, {Stage::planning}, [&] { return plan_input(request); });
     }
     ranks_.broadcast(plan, 0);
-    source_ = with_heartbeats(ranks_, {Stage::planning}, [&] { return make_source(plan, request); }, look_);
+    source_ = with_heartbeats(
+        ranks_, {Stage::planning}, [&] { return make_source(plan, request); }, look_);
     if (options_.columns.empty()) return;
     report_.chosen_columns = chosen_columns(options_, source_->info());
     source_ = select_columns(std::move(source_), report_.chosen_columns);
