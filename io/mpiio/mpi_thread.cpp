@@ -156,6 +156,7 @@ bool MpiThread::give_vote() {
 }
 
 void MpiThread::play_round() {
+  const auto guarded = guard();
   if (const auto request = next(true)) {
     done(*request, true);
     return;

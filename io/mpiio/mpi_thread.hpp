@@ -35,6 +35,12 @@ class MpiThread {
   Mode mode() const { return mode_; }
   const std::function<void()>& while_waiting() const { return while_waiting_; }
 
+  /// What `guard` gives lives as long as a call of MPI-IO that waits for other ranks: to end the program should it
+  /// never end. To be set before a file is opened.
+  using Guard = std::function<std::shared_ptr<void>()>;
+  void guard_rounds(Guard guard) { guard_ = std::move(guard); }
+  std::shared_ptr<void> guard() const { return guard_ ? guard_() : nullptr; }
+
   /// From any thread: has the work done, throws what it throws. Throws Error(failed) after close().
   void run(const std::function<void()>& work);
 
@@ -88,6 +94,7 @@ class MpiThread {
 
   const Mode mode_;
   const std::function<void()> while_waiting_;
+  Guard guard_;
   const std::thread::id own_thread_ = std::this_thread::get_id();
 
   std::mutex mutex_;

@@ -89,7 +89,10 @@ void MpiioSource::open_together(const InputPlan& plan, std::int64_t cache_bytes)
     meeting.throw_if_any(error);
   };
   together([&] { reopen(plan); });
-  together([&] { dataset_ = std::make_shared<MpiioDataset>(plan, MpiioDataset::Opening{true, cache_bytes}); });
+  together([&] {
+    const auto guarded = thread_.guard();
+    dataset_ = std::make_shared<MpiioDataset>(plan, MpiioDataset::Opening{true, cache_bytes});
+  });
   thread_.read_in_rounds([dataset = dataset_] { dataset->take_part(); });
 }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "comm/call_watch.hpp"
 #include "comm/device_patience.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -38,6 +39,10 @@ class Run {
     const bool collective = options_.io == "mpiio-collective";
     mpi_ = std::make_unique<MpiThread>(collective ? MpiThread::Mode::collective : MpiThread::Mode::independent,
                                        [this] { leave_the_failed(); });
+    mpi_->guard_rounds([this] {
+      return std::make_shared<CallWatch>(options_.timeout, "a read of all ranks together by MPI-IO has not ended",
+                                         "a rank is stopped, or the file system does not answer");
+    });
     look_ = [this] { look(); };
   }
 
