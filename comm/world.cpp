@@ -32,9 +32,11 @@ bool mpi_is_up() {
   return initialized != 0;
 }
 
-void start_mpi(int& argc, char**& argv) {
+void start_mpi(int& argc, char**& argv, bool for_files) {
   // Ranks that wait leave their core to those that work; on oversubscribed cores MPI is ten times faster so.
   ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  // OMPIO of 4.1 gives wrong bytes where ranks read the same ones together (docs/decisions.md)
+  if (for_files) ::setenv("OMPI_MCA_io_ompio_priority", "1", 0);
   // where /sys is not mounted hwloc complains on stderr, once a rank
   ::setenv("HWLOC_HIDE_ERRORS", "2", 0);
   int provided = MPI_THREAD_SINGLE;
@@ -70,18 +72,21 @@ bool launched_by_mpi() {
   return false;
 }
 
-World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::chrono::milliseconds start_allowance) {
+World::World(int& argc, char**& argv, std::chrono::milliseconds timeout, std::chrono::milliseconds start_allowance,
+             bool for_files) {
   const bool up = mpi_is_up();
   if (!up && !launched_by_mpi()) {
     refuse_strangers();
-    communicator_ = make_self_communicator();
-    return;
+    if (!for_files) {
+      communicator_ = make_self_communicator();
+      return;
+    }
   }
   const CallWatch watch(timeout.count() == 0 ? timeout : timeout + start_allowance, "not all ranks have started",
                         "one is stopped or its node cannot be reached; give a longer --timeout where starting takes "
                         "longer");
   if (!up) {
-    start_mpi(argc, argv);
+    start_mpi(argc, argv, for_files);
     started_mpi_ = true;
   }
   int ranks = 1;

@@ -17,8 +17,10 @@ class World {
   /// `timeout`: how long a rank may be silent; zero means for ever. Throws Error(device). If not all
   /// ranks come up in that time, the process ends with that code and one line: MPI's start cannot be interrupted.
   /// `start_allowance`: starting many ranks on busy nodes takes its time, on top of which a rank may be silent.
+  /// `for_files`: files are to be read by MPI-IO. MPI is then started without a launcher too, and Open MPI prefers
+  /// ROMIO to its own OMPIO, unless the environment has a wish of its own.
   World(int& argc, char**& argv, std::chrono::milliseconds timeout,
-        std::chrono::milliseconds start_allowance = std::chrono::seconds(30));
+        std::chrono::milliseconds start_allowance = std::chrono::seconds(30), bool for_files = false);
   /// One rank, whatever the environment says; MPI is left alone.
   static World single() { return World(make_self_communicator()); }
   World(const World&) = delete;

@@ -20,6 +20,7 @@
 #include "io/inputs.hpp"
 #include "io/joined_plan.hpp"
 #include "io/joined_source.hpp"
+#include "io/mpiio/mpiio_source.hpp"
 #include "io/npy_source.hpp"
 #include "io/sparse_source.hpp"
 #include "io/stored_chunks.hpp"
@@ -75,12 +76,12 @@ std::unique_ptr<Source> source_of_parts(const InputPlan& plan, const InputReques
 }
 
 std::unique_ptr<Source> source_as_stored(const InputPlan& plan, const InputRequest& request) {
+  if (request.mpi != nullptr) check_for_mpiio(plan, *request.mpi);
   if (!plan.parts.empty()) return source_of_parts(plan, request);
-  if (plan.rows() == 0) return std::make_unique<FillSource>(plan);
+  if (plan.rows() == 0 || plan.way == Way::fill) return std::make_unique<FillSource>(plan);
+  if (request.mpi != nullptr) return std::make_unique<MpiioSource>(plan, *request.mpi, request.memory_limit);
   const HelperLimits limits{request.memory_limit, request.time_limit};
   switch (plan.way) {
-    case Way::fill:
-      return std::make_unique<FillSource>(plan);
     case Way::contiguous:
       return std::make_unique<ContiguousSource>(plan);
     case Way::chunks:

@@ -12,6 +12,8 @@
 
 namespace rowmill {
 
+class MpiThread;
+
 struct InputRequest {
   std::vector<std::string> inputs;  ///< "FILE" or "FILE:/DATASET"; several are joined along rows; as expand_inputs()
   std::string format = "auto";      ///< "auto", or one of file_formats()
@@ -19,6 +21,7 @@ struct InputRequest {
   std::string helper;                           ///< path of the helper program; empty: beside this program
   std::int64_t memory_limit = 1LL << 30;        ///< of the helper, bytes
   std::chrono::milliseconds time_limit{60000};  ///< of one answer of the helper
+  MpiThread* mpi = nullptr;                     ///< reads data sets by MPI-IO; null: they are read directly
 };
 
 /// "FILE:/DATASET" cut at the last ":/" after which no file of the whole name exists.

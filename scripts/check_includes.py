@@ -25,7 +25,7 @@ EXTRA = {"jobs": ("kernels/ops.hpp",)}
 
 # header of a library, and where it may be included (beside tests)
 VENDORS = (
-    (r"mpi\.h", (r"comm/[^/]*\.cpp", r"io/row_writer[^/]*\.cpp", r"io/rank_meeting\.cpp")),
+    (r"mpi\.h", (r"comm/[^/]*\.cpp", r"io/row_writer[^/]*\.cpp", r"io/rank_meeting\.cpp", r"io/mpiio/[^/]*\.cpp")),
     (r"(hdf5|H5[A-Z][A-Za-z]*)\.h", (r"io/.*", r"bench/chunk_rates\.cpp")),
     (r"(libdeflate|libaec|lzf|blosc|lz4[a-z]*|zstd[a-z_]*)\.h", (r"io/filters/.*", r"bench/(filter_bench|chunk_rates)\.cpp")),
     (r"hwy/.*", (r"kernels/.*",)),

@@ -7,6 +7,7 @@
 #include "io/conventions.hpp"
 #include "io/h5_helper/attributes.hpp"
 #include "io/h5_helper/plan.hpp"
+#include "io/h5_helper/unwritten.hpp"
 
 namespace rowmill::h5 {
 
@@ -123,7 +124,7 @@ class Reader {
 
   void read_missing(Conventions& result) {
     result.missing = numbers("_FillValue", 1);
-    if (result.missing.empty() && !leaves_buffer(dataset_)) {
+    if (result.missing.empty() && !leaves_buffer(dataset_.creation())) {
       const DType stored = dataset_.element().type.dtype;
       if (const auto fill = default_fill(stored)) result.missing = {reinterpreted_ ? as_type(*fill, type_) : *fill};
     }

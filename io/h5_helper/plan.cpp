@@ -5,6 +5,7 @@
 #include "io/h5_helper/chunks.hpp"
 #include "io/h5_helper/filters.hpp"
 #include "io/h5_helper/table.hpp"
+#include "io/h5_helper/unwritten.hpp"
 
 namespace rowmill::h5 {
 
@@ -20,7 +21,8 @@ std::string by(const std::vector<hsize_t>& extents) {
 std::string fill_text(const OpenedDataset& dataset) {
   const std::size_t bytes = size_of(dataset.element().type);
   std::vector<unsigned char> value(std::max<std::size_t>(bytes, H5Tget_size(dataset.datatype())));
-  if (!leaves_buffer(dataset) && !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
+  if (!leaves_buffer(dataset.creation()) &&
+      !dataset.is_member()) {  // HDF5 reads columns of tables with their fill values
     const Id type = memory_type(dataset.datatype(), dataset.element());
     must(H5Pget_fill_value(dataset.creation(), type, value.data()), "fill value");
   }
@@ -100,7 +102,7 @@ void add_warnings(const OpenedDataset& dataset, const std::vector<Filter>& filte
   }
   H5D_space_status_t status = H5D_SPACE_STATUS_ERROR;
   must(H5Dget_space_status(dataset.id(), &status), "storage");
-  if (leaves_buffer(dataset) && status != H5D_SPACE_STATUS_ALLOCATED) {
+  if (leaves_buffer(dataset.creation()) && status != H5D_SPACE_STATUS_ALLOCATED) {
     warnings.push_back("parts that were never written have no fill value: they are read as 0");
   }
   if (dataset.layout() == H5D_VIRTUAL && mapped_elements(dataset.creation()) < elements_of(dataset))
@@ -115,14 +117,6 @@ bool has_planted(hid_t file) {
 }
 
 }  // namespace
-
-bool leaves_buffer(const OpenedDataset& dataset) {
-  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-  H5D_fill_time_t time = H5D_FILL_TIME_IFSET;
-  must(H5Pfill_value_defined(dataset.creation(), &defined), "fill value");
-  must(H5Pget_fill_time(dataset.creation(), &time), "fill time");
-  return defined == H5D_FILL_VALUE_UNDEFINED || time == H5D_FILL_TIME_NEVER;
-}
 
 std::string shape_text(const OpenedDataset& dataset) {
   if (dataset.space_class() == H5S_NULL) return "null";

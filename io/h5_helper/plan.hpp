@@ -31,7 +31,4 @@ std::string storage_text(const OpenedDataset& dataset);
 /// "100 x 20", "scalar", "null".
 std::string shape_text(const OpenedDataset& dataset);
 
-/// True if parts that were never written have no value of their own (HDF5 leaves the reader's buffer as it is).
-bool leaves_buffer(const OpenedDataset& dataset);
-
 }  // namespace rowmill::h5

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "io/h5_helper/plan.hpp"
+#include "io/h5_helper/unwritten.hpp"
 
 namespace rowmill::h5 {
 
@@ -24,7 +25,7 @@ std::size_t read_rows(const OpenedDataset& dataset, int axis, std::int64_t first
                                       : memory_type(dataset.datatype(), dataset.element());
   if (dataset.is_member()) extent.resize(1);  // a value of the table holds the other axes
   if (bytes > to.size()) throw Refusal("more was asked for than there is room for");
-  if (leaves_buffer(dataset)) std::memset(to.data(), 0, bytes);
+  if (leaves_buffer(dataset.creation())) std::memset(to.data(), 0, bytes);
   const Id file_space(H5Dget_space(dataset.id()), H5Sclose, "shape");
   must(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr), "selection");
   const Id memory_space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose,

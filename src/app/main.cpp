@@ -133,7 +133,7 @@ int main_of_rank(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the sizes of files is an error of write() then, like a full disk
   try {
     if (line.command == "generate") skip_hdf5_cleanup_at_exit();
-    World world(argc, argv, line.run.timeout);
+    World world(argc, argv, line.run.timeout, std::chrono::seconds(30), line.run.io != "direct");
     start_log(line.log_level, world.rank(), world.size());
     const int exit_code = run_command(line, world);
     // before the World ends: launchers end all ranks when the first ends with an error

@@ -120,6 +120,10 @@ void add_job(CLI::App& app, CommandLine& line, Words& words) {
   RunOptions& run = line.run;
   add_input(app, line);
   add_output(app, run.output, run.overwrite);
+  add(app, "io", run.io,
+      "direct; or mpiio, for trusted files on parallel file systems: by HDF5 and MPI-IO, each rank on its own, or with "
+      "mpiio-collective all at once")
+      ->check(CLI::IsMember({"direct", "mpiio", "mpiio-collective"}));
   add(app, "rows", words.rows, "only the rows A:B, counted from 0; B is not included; either end may be left out")
       ->check(read_by([](const std::string& text) { half_open(text, "row"); }));
   add(app, "columns", words.columns, "only these columns, counted from 0, as in 0,3,5:9 (5 to 8) or 20:")

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "comm/call_watch.hpp"
 #include "comm/device_patience.hpp"
 #include "core/error.hpp"
 #include "core/log.hpp"
@@ -19,6 +20,7 @@
 #include "engine/report.hpp"
 #include "engine/watch.hpp"
 #include "io/inputs.hpp"
+#include "io/mpiio/mpi_thread.hpp"
 #include "io/open.hpp"
 #include "io/result_writer.hpp"
 
@@ -33,15 +35,35 @@ class Run {
   Run(const RunOptions& options, World& world, const CudaProber& probe)
       : options_(options), world_(world), ranks_(world.communicator()), probe_(probe) {
     report_.started = now_utc();
+    if (options_.io == "direct") return;
+    const bool collective = options_.io == "mpiio-collective";
+    mpi_ = std::make_unique<MpiThread>(collective ? MpiThread::Mode::collective : MpiThread::Mode::independent,
+                                       [this] { leave_the_failed(); });
+    mpi_->guard_rounds([this] {
+      return std::make_shared<CallWatch>(options_.timeout, "a read of all ranks together by MPI-IO has not ended",
+                                         "a rank is stopped, or the file system does not answer");
+    });
+    look_ = [this] { look(); };
   }
 
   /// The whole flow. Throws what went wrong on this rank, or PeerFailed.
   RunReport all() {
+    try {
+      return flow();
+    } catch (...) {
+      leave_reading(std::current_exception());
+      throw;
+    }
+  }
+
+ private:
+  RunReport flow() {
     open_source();
     make_plan();
     State state = look_at_first_block();
     Next next = Next::pass_again;
     for (; next == Next::pass_again; ++report_.passes) {
+      if (mpi_) mpi_->begin_pass();
       job_->begin_pass(state);
       if (state.pass > 0) fit_lanes();
       mill_my_shard(state.pass);
@@ -55,20 +77,21 @@ class Run {
     return std::move(report_);
   }
 
- private:
   void open_source() {
     InputRequest request;
     request.inputs = options_.inputs;
     request.format = options_.format;
     request.row_axis = options_.row_axis;
     if (options_.timeout.count() > 0) request.time_limit = std::min(request.time_limit, options_.timeout);
+    request.mpi = mpi_.get();
     std::vector<std::byte> plan;
     if (ranks_.rank() == 0) {
       if (!options_.output.empty()) check_output_is_no_input();
       plan = with_heartbeats(ranks_, {Stage::planning}, [&] { return plan_input(request); });
     }
     ranks_.broadcast(plan, 0);
-    source_ = with_heartbeats(ranks_, {Stage::planning}, [&] { return make_source(plan, request); });
+    source_ = with_heartbeats(
+        ranks_, {Stage::planning}, [&] { return make_source(plan, request); }, look_);
     if (options_.columns.empty()) return;
     report_.chosen_columns = chosen_columns(options_, source_->info());
     source_ = select_columns(std::move(source_), report_.chosen_columns);
@@ -145,7 +168,7 @@ class Run {
   void take_device() {
     const DeviceWish wish{options_.backend, options_.comm, options_.device_memory, options_.timeout};
     device_ = choose_device(wish, world_, probe_);
-    if (!device_.backend->unified()) look_ = [this] { look_at_device(); };
+    if (!device_.backend->unified()) look_ = [this] { look(); };
     if (ranks_.rank() != 0) return;
     if (!device_.warning.empty()) warn(device_.warning);
     if (options_.quiet) return;
@@ -156,7 +179,34 @@ class Run {
     }
   }
 
-  /// Does a device that is no host still work? Asked by the main thread, again and again.
+  /// What the main thread does again and again while others work.
+  void look() {
+    try {
+      if (mpi_) mpi_->serve(std::chrono::milliseconds(1));
+      if (device_.backend && !device_.backend->unified()) look_at_device();
+    } catch (...) {
+      if (mpi_) mpi_->close();  // whoever joins the threads that read would wait for ever
+      throw;
+    }
+  }
+
+  void leave_the_failed() {
+    if (ranks_.poll({Stage::planning}).failed) throw PeerFailed();
+  }
+
+  /// Before anything is destroyed: threads may still ask for rows, and other ranks for this one's part in reading.
+  void leave_reading(const std::exception_ptr& failure) {
+    if (!mpi_) return;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const PeerFailed&) {
+    } catch (...) {
+      ranks_.announce(describe_failure(failure));
+    }
+    mpi_->leave([this] { ranks_.poll({Stage::finishing}); });
+  }
+
+  /// Does a device that is no host still work?
   void look_at_device() {
     check_patience(ranks_, device_.ops->device_name(), device_.backend->longest_wait(), options_.timeout);
   }
@@ -230,11 +280,26 @@ class Run {
       if (look_) look_();
       progress.update(pipeline.stats().blocks);
     };
-    lanes_->mill(*job_, pipeline, std::exchange(first_, std::nullopt), watch);
+    mill_by(watch);
     if (failed) throw PeerFailed();
     if (stopped) throw Error(ExitCode::failed, "stopped on request");
     source_->check_unchanged();
     report_.pipeline = pipeline.stats();
+  }
+
+  void mill_by(const std::function<void()>& watch) {
+    try {
+      lanes_->mill(*job_, *pipeline_, std::exchange(first_, std::nullopt), watch);
+    } catch (const Error& error) {
+      if (mpi_ && mpi_->was_left()) throw PeerFailed();
+      // ranks with earlier rows go on, and where reading is collective not without this one
+      if (mpi_ && error.row()) {
+        ranks_.announce(describe_failure(std::current_exception()));
+        mpi_->end_pass(watch);
+      }
+      throw;
+    }
+    if (mpi_) mpi_->end_pass(watch);
   }
 
   void combine() {
@@ -305,6 +370,7 @@ class Run {
   Communicator& ranks_;
   const CudaProber& probe_;
   RunReport report_;
+  std::unique_ptr<MpiThread> mpi_;  ///< null where files are read directly
   std::unique_ptr<Source> source_;
   SourceSet sources_;
   BlockGrid grid_;
@@ -312,7 +378,7 @@ class Run {
   Shard shard_;
   JobOptions job_options_;
   Device device_;
-  std::function<void()> look_;  ///< empty where the device is a host
+  std::function<void()> look_;  ///< empty where there is nothing to look at
   std::unique_ptr<Job> job_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<BlockPipeline> pipeline_;

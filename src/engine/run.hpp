@@ -44,6 +44,7 @@ struct RunOptions {
 
   std::string backend = "auto";  ///< "auto", "host", "cuda"; tests: "host-async"
   std::string comm = "auto";     ///< "auto", "nccl", "mpi"
+  std::string io = "direct";     ///< "direct", "mpiio", "mpiio-collective": these need a World that has started MPI
   std::int64_t memory = 0, device_memory = 0, block_rows = 0;
   std::string scratch;  ///< a folder for what memory does not hold; empty: none
   int prefetch = 4, io_threads = 0, threads = 0;

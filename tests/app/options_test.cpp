@@ -59,6 +59,8 @@ TEST(Options, OfAJob_AreUnderstood) {
                                "cuda",
                                "--comm",
                                "mpi",
+                               "--io",
+                               "mpiio",
                                "--device-memory",
                                "3GiB"});
   ASSERT_TRUE(parsed.line) << parsed.text;
@@ -66,6 +68,7 @@ TEST(Options, OfAJob_AreUnderstood) {
   EXPECT_EQ(run.job, "cov");
   EXPECT_EQ(run.inputs, std::vector<std::string>{"f.h5:/X"});
   EXPECT_EQ(run.output, "out.h5");
+  EXPECT_EQ(run.io, "mpiio");
   EXPECT_TRUE(run.overwrite);
   EXPECT_EQ(run.first_row, 10);
   EXPECT_EQ(run.end_row, 200);
