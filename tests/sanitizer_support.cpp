@@ -9,7 +9,9 @@ extern "C" int dlclose(void* /*handle*/) {
 
 extern "C" const char* __asan_default_options() {
   return "detect_leaks=1:"
-         "fast_unwind_on_malloc=0:"      // plugins are built without frame pointers
+#ifdef ROWMILL_MAY_START_MPI
+         "fast_unwind_on_malloc=0:"  // its plugins are built without frame pointers
+#endif
          "allocator_may_return_null=1:"  // tests ask for more memory than there is
          "detect_stack_use_after_return=1:"
          // Where a thread's block of dynamic TLS lies 16 bytes into a page, this guesses its bounds from the bytes

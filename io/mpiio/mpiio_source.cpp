@@ -96,7 +96,7 @@ void MpiioSource::open_together(const InputPlan& plan, std::int64_t cache_bytes)
   thread_.read_in_rounds([dataset = dataset_] { dataset->take_part(); });
 }
 
-void MpiioSource::read(RowRange rows, std::byte* to) {
+void MpiioSource::read_piece(RowRange rows, std::byte* to) {
   thread_.read([&](bool in_round) { dataset_->read(rows, to, in_round); });
   count_bytes(rows.count * row_bytes());
 }
@@ -108,11 +108,11 @@ void MpiioSource::fill(RowRange rows, std::byte* to) {
     piece.count = std::min(rows.end(), (piece.first / piece_rows_ + 1) * piece_rows_) - piece.first;
     std::byte* const place = to + (piece.first - rows.first) * row_bytes();
     if (layout_.rows_in_order()) {
-      read(piece, place);
+      read_piece(piece, place);
       continue;
     }
     const Scratch scratch(scratch_, static_cast<std::size_t>(piece.count * row_bytes()));
-    read(piece, scratch.data());
+    read_piece(piece, scratch.data());
     layout_.scatter(scratch.data(), piece.count * layout_.inner() * element_bytes(), 0, layout_.outer(), piece.count,
                     place);
   }

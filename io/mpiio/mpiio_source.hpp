@@ -25,7 +25,7 @@ class MpiioSource : public DenseSource {
  private:
   void open(const InputPlan& plan, std::int64_t cache_bytes);
   void open_together(const InputPlan& plan, std::int64_t cache_bytes);
-  void read(RowRange rows, std::byte* to);
+  void read_piece(RowRange rows, std::byte* to);
 
   MpiThread& thread_;
   RowLayout layout_;
