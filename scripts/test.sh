@@ -49,8 +49,8 @@ suite() {
   echo "== $preset"
   rm -f "$report" "$stamp" "$PWD/build/$preset/skips"
   export ROWMILL_TEST_SKIPS=$PWD/build/$preset/skips
-  # more than there are processors: tests of faults mostly wait
-  ctest --preset "$preset" --no-tests=error --parallel $((2 * $(nproc))) --output-junit "$report" "$@" || status=$?
+  # more than there are processors: tests of faults and of ranks mostly wait
+  ctest --preset "$preset" --no-tests=error --parallel $((3 * $(nproc))) --output-junit "$report" "$@" || status=$?
   [ -f "$report" ] || {
     echo "test.sh: no test ran in $preset" >&2
     exit 1

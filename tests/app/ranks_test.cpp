@@ -40,6 +40,8 @@ void expect_same_bits(const Folder& folder, const std::string& input,
     const Outcome first = rowmill(alone);
     ASSERT_EQ(first.exit_code, 0) << first.err;
     for (const auto& [ranks, more] : ways) {
+      // bits on many ranks are for builds without a sanitizer to show: these look for wrong accesses, and are slow
+      if (test::sanitized && ranks > 3) continue;
       std::vector<std::string> other = words;
       other.push_back(folder / "other.h5");
       other.insert(other.end(), more.begin(), more.end());
