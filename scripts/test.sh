@@ -38,7 +38,7 @@ count() { grep -cE "^[[:space:]]*<$1" "$2" || true; }
 
 # suite PRESET [ctest options]
 suite() {
-  local preset=$1 report=$PWD/build/$1/tests.xml stamp=$PWD/build/$1/tests.passed status=0 tests good skips
+  local preset=$1 report=$PWD/build/$1/tests.xml stamp=$PWD/build/$1/tests.passed status=0 each=2 tests good skips
   shift
   if [ $again = 0 ] && [ "$(head -n 1 "$stamp" 2>/dev/null)" = "$state" ]; then
     read -r good skips <<<"$(tail -n 1 "$stamp")"
@@ -49,8 +49,9 @@ suite() {
   echo "== $preset"
   rm -f "$report" "$stamp" "$PWD/build/$preset/skips"
   export ROWMILL_TEST_SKIPS=$PWD/build/$preset/skips
-  # more than there are processors: tests of faults and of ranks mostly wait
-  ctest --preset "$preset" --no-tests=error --parallel $((3 * $(nproc))) --output-junit "$report" "$@" || status=$?
+  # more than there are processors: tests of faults and of ranks mostly wait, but under sanitizers less
+  [ "$preset" != release ] || each=3
+  ctest --preset "$preset" --no-tests=error --parallel $((each * $(nproc))) --output-junit "$report" "$@" || status=$?
   [ -f "$report" ] || {
     echo "test.sh: no test ran in $preset" >&2
     exit 1

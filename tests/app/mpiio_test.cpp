@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <string_view>
 
 #include "tests/support/files.hpp"
 #include "tests/support/process.hpp"
@@ -30,6 +31,7 @@ Matrix<float> random_matrix(std::int64_t rows, std::int64_t columns) {
 void expect_direct_bits(const Folder& folder, const std::vector<std::string>& inputs,
                         const std::vector<std::pair<int, std::string>>& ways) {
   for (const auto& [job, name] : {std::pair{"stats", "variance"}, {"cov", "covariance"}}) {
+    if (test::sanitized && job == std::string_view("stats")) continue;  // cov has all of it, and is not faster
     std::vector<std::string> words = {job, "--block-rows", "200", "--overwrite"};
     words.insert(words.end(), inputs.begin(), inputs.end());
     std::vector<std::string> direct = words;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <string>
 
 #include "core/log.hpp"
 #include "engine/run.hpp"
@@ -31,6 +33,29 @@ class ChooseDevice : public testing::Test {
 
   Device choose(const std::string& backend, const std::string& comm = "auto", std::int64_t memory = 0) {
     return choose_device({backend, comm, memory, std::chrono::seconds(20)}, world_, probe_fake);
+  }
+
+  /// cov of a file that rank 0 writes into its folder.
+  RunOptions options_for(const test::Folder& folder) {
+    std::string path = folder / "x.npy";
+    if (world_.rank() == 0) {
+      test::Matrix<float> x(5000, 13);
+      for (std::size_t k = 0; k < x.values.size(); ++k) x.values[k] = std::sin(static_cast<float>(k));
+      test::write_npy(path, x, false, {});
+    }
+    std::vector<std::byte> name(path.size());
+    std::memcpy(name.data(), path.data(), path.size());
+    ranks_.broadcast(name, 0);
+    path.assign(reinterpret_cast<const char*>(name.data()), name.size());
+
+    RunOptions options;
+    options.job = "cov";
+    options.inputs = {path};
+    options.progress = "none";
+    options.block_rows = 400;
+    options.threads = 2;
+    options.memory = std::int64_t{4} << 30;
+    return options;
   }
 
   /// What this rank says, or nothing if another's failure came first. Every rank must come to the same end, whoever
@@ -163,22 +188,8 @@ TEST_F(ChooseDevice, WhereOneRanksGpuCannotBeUsed_EndsAllRanks) {
 /// The whole engine with what it takes for a GPU: the same numbers as the host, sums by way of the module's
 /// communicator.
 TEST_F(ChooseDevice, ThenMilled_GivesTheHostsBits) {
-  test::Folder folder;
-  const std::string path = folder / "x.npy";
-  test::Matrix<float> x(5000, 13);
-  for (std::size_t k = 0; k < x.values.size(); ++k) x.values[k] = std::sin(static_cast<float>(k));
-  test::write_npy(path, x, false, {});
-  std::vector<std::byte> name;
-  for (const char c : path) name.push_back(static_cast<std::byte>(c));
-  ranks_.broadcast(name, 0);
-
-  RunOptions options;
-  options.job = "cov";
-  options.inputs = {std::string(reinterpret_cast<const char*>(name.data()), name.size())};
-  options.progress = "none";
-  options.block_rows = 400;
-  options.threads = 2;
-  options.memory = std::int64_t{4} << 30;
+  const test::Folder folder;
+  RunOptions options = options_for(folder);
   give_each_rank_a_gpu();
   const RunReport on_device = run(options, world_, probe_fake);
   options.backend = "host";
@@ -195,6 +206,27 @@ TEST_F(ChooseDevice, ThenMilled_GivesTheHostsBits) {
   EXPECT_LE(on_device.device.current, on_device.device.high_water);
   EXPECT_TRUE(on_device.memory.apart);
   EXPECT_FALSE(on_host.memory.apart);
+}
+
+TEST_F(ChooseDevice, ThenAskedToStopByOneRank_EndsAllRanksWithOneMessageAndNoResult) {
+  const test::Folder folder;
+  RunOptions options = options_for(folder);
+  options.backend = "host";
+  if (world_.rank() + 1 == world_.size()) ranks_.request_stop();
+  const RunReport report = run(options, world_, probe_fake);
+  EXPECT_EQ(report.exit_code, ExitCode::failed);
+  EXPECT_TRUE(report.result.datasets().empty());
+  std::vector<std::byte> mine(report.error.size());
+  std::memcpy(mine.data(), report.error.data(), mine.size());
+  std::vector<std::string> said;
+  for (const auto& bytes : ranks_.gather(mine)) {
+    if (!bytes.empty()) said.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  if (world_.rank() == 0) {
+    EXPECT_EQ(said, std::vector<std::string>{"stopped on request"});
+  }
+  // the wish is forgotten with the run
+  EXPECT_EQ(run(options, world_, probe_fake).exit_code, ExitCode::ok);
 }
 
 }  // namespace

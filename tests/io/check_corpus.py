@@ -77,6 +77,17 @@ def judge(entry, run):
     return compare(json.loads(run.stdout), expected)
 
 
+def one_of_each_kind(entries):
+    """All that are damaged or hostile; of those that are well, which all are read as released, one of each kind."""
+    seen, chosen = set(), []
+    for entry in entries:
+        kind = (entry["view"], *entry["kind"])
+        if entry["expected"]["cls"] != "ok" or kind not in seen:
+            chosen.append(entry)
+        seen.add(kind)
+    return chosen
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -94,6 +105,8 @@ def main():
     program = os.path.abspath(args.program)
     with open(manifest, encoding="utf-8") as f:
         entries = json.load(f)["entries"]
+    if args.sanitized:
+        entries = one_of_each_kind(entries)
     passed = failed = skipped = 0
     seconds = 240 if args.sanitized else 60  # a slow tool, on a machine that may be busy
     ways = {}

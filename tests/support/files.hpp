@@ -101,6 +101,7 @@ struct H5Storage {
   std::int64_t chunk_rows = 0, chunk_columns = 0;  ///< 0: contiguous
   int gzip = 0;
   bool big_endian = false;
+  bool n_bit = false;
 };
 
 /// Writes /X (or `name`) of an HDF5 file.
@@ -113,6 +114,7 @@ void write_h5(const std::string& path, const Matrix<T>& matrix, const H5Storage&
   if (storage.chunk_rows > 0) {
     const hsize_t chunk[2] = {static_cast<hsize_t>(storage.chunk_rows), static_cast<hsize_t>(storage.chunk_columns)};
     H5Pset_chunk(properties, 2, chunk);
+    if (storage.n_bit) H5Pset_nbit(properties);
     if (storage.gzip > 0) H5Pset_deflate(properties, static_cast<unsigned>(storage.gzip));
   }
   const hid_t type = H5Tcopy(h5_type<T>());
