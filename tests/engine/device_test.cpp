@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 
 #include "core/log.hpp"
@@ -43,8 +42,8 @@ class ChooseDevice : public testing::Test {
       for (std::size_t k = 0; k < x.values.size(); ++k) x.values[k] = std::sin(static_cast<float>(k));
       test::write_npy(path, x, false, {});
     }
-    std::vector<std::byte> name(path.size());
-    std::memcpy(name.data(), path.data(), path.size());
+    std::vector<std::byte> name;
+    for (const char c : path) name.push_back(static_cast<std::byte>(c));
     ranks_.broadcast(name, 0);
     path.assign(reinterpret_cast<const char*>(name.data()), name.size());
 
@@ -216,8 +215,8 @@ TEST_F(ChooseDevice, ThenAskedToStopByOneRank_EndsAllRanksWithOneMessageAndNoRes
   const RunReport report = run(options, world_, probe_fake);
   EXPECT_EQ(report.exit_code, ExitCode::failed);
   EXPECT_TRUE(report.result.datasets().empty());
-  std::vector<std::byte> mine(report.error.size());
-  std::memcpy(mine.data(), report.error.data(), mine.size());
+  std::vector<std::byte> mine;
+  for (const char c : report.error) mine.push_back(static_cast<std::byte>(c));
   std::vector<std::string> said;
   for (const auto& bytes : ranks_.gather(mine)) {
     if (!bytes.empty()) said.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
