@@ -141,48 +141,16 @@ TEST(Mpiio, AStorageChunkThatOneRankCannotRead_EndsAll) {
   }
 }
 
-/// Two data sets beside each other with the names of a sparse matrix in AnnData's manner.
 TEST(Mpiio, SparseMatrices_AreReadByEachRankOnItsOwn) {
   const Folder folder;
   std::mt19937_64 random(std::random_device{}());
-  std::vector<std::int64_t> pointers = {0};
-  std::vector<std::int64_t> index;
-  std::vector<double> value;
-  for (int row = 0; row < 900; ++row) {
-    for (std::int64_t column = static_cast<std::int64_t>(random() % 3); column < 12; column += 3) {
-      index.push_back(column);
-      value.push_back(static_cast<double>(random() % 100));
+  Matrix<double> x(900, 12);
+  for (std::int64_t row = 0; row < x.rows; ++row) {
+    for (std::int64_t column = static_cast<std::int64_t>(random() % 3); column < x.columns; column += 3) {
+      x.at(row, column) = static_cast<double>(random() % 100);
     }
-    pointers.push_back(static_cast<std::int64_t>(index.size()));
   }
-  const hid_t file = H5Fcreate((folder / "s.h5ad").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t group = H5Gcreate2(file, "/X", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  const auto put = [&](const char* name, hid_t type, const void* from, std::size_t count) {
-    const hsize_t extent = count;
-    const hid_t space = H5Screate_simple(1, &extent, nullptr);
-    const hid_t set = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, from);
-    H5Dclose(set);
-    H5Sclose(space);
-  };
-  put("indptr", H5T_NATIVE_INT64, pointers.data(), pointers.size());
-  put("indices", H5T_NATIVE_INT64, index.data(), index.size());
-  put("data", H5T_NATIVE_DOUBLE, value.data(), value.size());
-  const auto text = [&](const char* name, const char* words) {
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, strlen(words));
-    const hid_t attribute = H5Acreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(attribute, type, words);
-    for (const hid_t id : {attribute, space, type}) H5Idec_ref(id);
-  };
-  text("encoding-type", "csr_matrix");
-  text("encoding-version", "0.1.0");
-  const hsize_t two = 2;
-  const std::int64_t shape[] = {900, 12};
-  const hid_t space = H5Screate_simple(1, &two, nullptr);
-  const hid_t attribute = H5Acreate2(group, "shape", H5T_NATIVE_INT64, space, H5P_DEFAULT, H5P_DEFAULT);
-  H5Awrite(attribute, H5T_NATIVE_INT64, shape);
-  for (const hid_t id : {attribute, space, group, file}) H5Idec_ref(id);
+  test::write_sparse(folder / "s.h5ad", x);
 
   expect_direct_bits(folder, {folder / "s.h5ad:/X"}, {{0, "mpiio"}, {3, "mpiio"}});
   const Outcome refused = rowmill({"stats", folder / "s.h5ad:/X", "--io", "mpiio-collective"}, 2);
